@@ -50,6 +50,8 @@ from attentest.targets.adapt.parameters.storage import with_fewer_key_heads
 from attentest.targets.adapt.probing import SIZES, Probe
 from attentest.targets.adapt.reading import (
     BY_RECIPE,
+    LAYER,
+    OBJECT,
     Reading,
     Unclear,
     Uncovered,
@@ -124,13 +126,6 @@ def adapt(
         raise answered(question, thing, asked, read) from question
 
 
-LAYER = (
-    "{} is a layer of a decoder-only model, and is not read by itself: name the class of the whole "
-    "model, or the classes of its attention, its network and its norms. A backend that is written "
-    "by hand provides causal_layer: attentest new writes a file to begin with."
-)
-
-
 def _adapt(thing: Any, asked: Reading, name: str, home: ModuleType | None) -> Backend:
     if is_rotary(thing, asked, name):
         with probing.undisturbed():
@@ -145,7 +140,7 @@ def _adapt(thing: Any, asked: Reading, name: str, home: ModuleType | None) -> Ba
     made, called = (thing, name) if instance is None else (type(thing), type(thing).__name__)
     if is_language_model(made, asked, called):
         if instance is not None:
-            raise Unclear(f"Give the class {called}, and not an object of it: sizes are to vary.")
+            raise Unclear(OBJECT.format(called))
         return adapt_language_model(made, asked, called or made.__name__, home)
     own_name = called or getattr(thing, "__name__", "")
     named = asked.component or component_named(own_name)

@@ -152,6 +152,12 @@ _TEXT_STEPS = (
     "parameters=PARAMETERS)`; `attentest check FILE:MODEL --write-adapter` writes build and "
     "PARAMETERS"
 )
+LAYER = (
+    "{} is a layer of a decoder-only model, and is not read by itself: name the class of the whole "
+    "model, or the classes of its attention, its network and its norms. A backend that is written "
+    "by hand provides causal_layer: attentest new writes a file to begin with."
+)
+OBJECT = "Give the class {}, and not an object of it: sizes are to vary."
 _PROGRAMS = {"cached_decoding": _STEPS, "cached_language_model": _TEXT_STEPS}
 BY_RECIPE = (*_PROGRAMS, "grouped_optimiser", "padded_batch", "packed_batch")
 

@@ -12,7 +12,7 @@ from torch import nn
 
 from attentest.targets.adapt.assumptions import assumed, chosen, declared_choices
 from attentest.targets.adapt.components import squashed
-from attentest.targets.adapt.reading import Reading, Unclear
+from attentest.targets.adapt.reading import OBJECT, Reading, Unclear
 from attentest.targets.adapt.rotary.forms import LAYOUTS, Form, Maker, is_method
 from attentest.targets.adapt.rotary.measuring import Shown, kinds, precisions, shown
 from attentest.targets.adapt.rotary.signatures import Arguments, arguments_of
@@ -60,7 +60,7 @@ def named_rotary(name: str) -> bool:
 def of_class(thing: Any, own: str) -> Any:
     """Return `thing`; Unclear for an object, whose base would be lost with its class alone."""
     if isinstance(thing, nn.Module):
-        raise Unclear(f"Give the class {own}, and not an object of it: sizes are to vary.")
+        raise Unclear(OBJECT.format(own))
     return thing
 
 
