@@ -30,6 +30,7 @@ from attentest.targets.adapt.recognise import (
     scaled_rows,
     scaled_table,
 )
+from attentest.targets.adapt.unspecified.contexts import unattended
 from attentest.targets.adapt.unspecified.masked_queries import masks_queries
 from attentest.targets.adapt.unspecified.parameters import in_use, of_others
 from attentest.targets.adapt.unspecified.stack_ends import scaled_or_combined
@@ -46,6 +47,11 @@ SECONDS = 3.0
 
 _PAGE = "docs/what-is-judged.md"
 _ANYWAY = "--anyway (in Python: anyway=True) judges it all the same"
+_UNATTENDED = (
+    "{} has the numbers of multi_head_attention with one sequence as query, key and value, and not "
+    "with another one as {}: if it attends to {}, this is a mistake. --give {}=None (in Python: "
+    "given={{{!r}: None}}) judges it without. {}."
+)
 _HOLDS_NORMS = ("encoder_layer", "decoder_layer", "encoder", "decoder")
 _MASKED = ("mask_fill", "fully_masked_row")
 """Choices that show nothing where nothing is masked."""
@@ -100,7 +106,8 @@ def question(
     if not other and explained(findings):
         if extra := in_use(found, adapter) or of_others(found, adapter):
             raise _without_a_place(code, extra)
-        return ""
+        own = unattended(found, adapter, Choices.of(dict(choices)))
+        return _UNATTENDED.format(code.name, own, own, own, own, _ANYWAY) if own else ""
     if not other and found.observed and code.component in _HOLDS_NORMS:
         other = inner_epsilon(found.observed)
     if code.component == "positional_encoding" and not found.table:
