@@ -14,6 +14,12 @@ MARK = "ATTENTEST_FAMILY"
 ENDING = 5.0
 """Seconds after which a process that cannot be killed, such as one in the kernel, is left."""
 
+EXECUTING = 0.5
+"""Seconds for which a new process without an environment may be one that executes a program."""
+
+_OF_THE_KERNEL = 2
+"""The process that starts the threads of the kernel, which have no environment."""
+
 
 class Family:
     """The process `pid`, its children, theirs, and all whose environment has the same `mark`.
@@ -26,6 +32,8 @@ class Family:
         self._pid = pid
         self._mark = mark
         self._members: set[psutil.Process] = set()
+        self._begun = time.time() - 1.0  # the system counts in hundredths of a second
+        self._unsure = False
         if pid is not None:
             with suppress(psutil.Error):
                 self._members.add(psutil.Process(pid))
@@ -58,13 +66,19 @@ class Family:
         """
         begun = time.monotonic()
         stopped: set[psutil.Process] = set()
-        while (others := self._others()) and time.monotonic() < begun + ENDING:
+        while (others := self._others()) or self._may_execute(begun):
+            if time.monotonic() > begun + ENDING:
+                return
             complete = others <= stopped or time.monotonic() > begun + ENDING / 2
             for one in others:
                 with suppress(psutil.Error):
                     (one.kill if complete else one.suspend)()
             stopped = {one for one in others if _status(one) == psutil.STATUS_STOPPED}
             time.sleep(0.002)
+
+    def _may_execute(self, begun: float) -> bool:
+        """Say whether one of the family may have been looked at without its environment."""
+        return self._unsure and time.monotonic() < begun + EXECUTING
 
     def _others(self) -> set[psutil.Process]:
         """Return those that run; where none does, those that left before they were seen."""
@@ -86,10 +100,17 @@ class Family:
         return found
 
     def _marked(self) -> Iterator[psutil.Process]:
+        """Yield those with the mark; a process that executes a program has none for a moment."""
+        self._unsure = False
         for one in psutil.process_iter():
             with suppress(psutil.Error):
-                if one.environ().get(MARK) == self._mark and _runs(one):
+                environment = one.environ()
+                if environment.get(MARK) == self._mark and _runs(one):
                     yield one
+                self._unsure |= not environment and self._is_young(one)
+
+    def _is_young(self, one: psutil.Process) -> bool:
+        return one.create_time() > self._begun and one.ppid() != _OF_THE_KERNEL and _runs(one)
 
 
 def _runs(one: psutil.Process) -> bool:
