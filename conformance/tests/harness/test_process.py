@@ -110,6 +110,7 @@ def test_a_child_that_kills_its_parent_costs_no_other_child(way: str) -> None:
         pytest.skip("the parent is this process")
     with started() as child, pytest.raises(ProcessFailure, match="SIGKILL"):
         child.call("kills_parent")
+    starting._servers[-1].process.wait(60)  # until it has ended, it may be asked and not answer
     with started() as child:
         assert child.call("echo", value=1) == 1
         assert "attentest.harness.fork_server" in child.call("words")

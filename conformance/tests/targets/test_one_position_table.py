@@ -26,8 +26,8 @@ def read(folder: Path, *edits: tuple[str, str]) -> Backend:
     for old, new in edits:
         assert old in text
         text = text.replace(old, new)
-    (folder / "model.py").write_text(text)
-    return attentest.adapted(str(folder / "model.py:Seq2SeqTransformer"))
+    (folder / "one_position_table.py").write_text(text)
+    return attentest.adapted(str(folder / "one_position_table.py:Seq2SeqTransformer"))
 
 
 def is_broken(backend: Backend) -> bool:

@@ -26,8 +26,8 @@ def read(folder: Path, *edits: tuple[str, str]) -> Backend:
     for old, new in edits:
         assert old in text
         text = text.replace(old, new)
-    (folder / "model.py").write_text(text)
-    return attentest.adapted(str(folder / "model.py:Seq2SeqTransformer"))
+    (folder / "by_lengths.py").write_text(text)
+    return attentest.adapted(str(folder / "by_lengths.py:Seq2SeqTransformer"))
 
 
 def broken(backend: Backend) -> list[str]:
@@ -107,8 +107,8 @@ def test_a_model_that_hides_later_steps_alone_is_one_question(tmp_path: Path) ->
     ):
         assert old in text
         text = text.replace(old, new)
-    (tmp_path / "model.py").write_text(text)
-    target = str(tmp_path / "model.py:Seq2SeqTransformer")
+    (tmp_path / "by_lengths.py").write_text(text)
+    target = str(tmp_path / "by_lengths.py:Seq2SeqTransformer")
     with pytest.raises(Unclear, match="hides later steps and no padding"):
         attentest.adapted(target)
     assert broken(attentest.adapted(target, anyway=True))
