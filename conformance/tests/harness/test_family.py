@@ -37,7 +37,7 @@ def test_a_process_without_an_environment_of_others_is_waited_for_shortly() -> N
         assert other.stdout is not None
         other.stdout.readline()
         begun = time.monotonic()
-        Family(None, "of-nobody").end()
+        Family(None, "of-no-process").end()
         assert time.monotonic() - begun >= EXECUTING
         assert other.poll() is None
         other.kill()
