@@ -1,7 +1,8 @@
 """Finds the implementations, so that a new folder is an env without an edit anywhere.
 
 A folder whose package has the extra `library` gets it in its own env and nowhere else. Its
-expected failures are listed in its deviations.toml.
+expected failures are listed in its deviations.toml, with their causes: these are searched again
+only where the verdicts are to be written.
 
 An env judges by the command, in full. By pytest, which judges by the same checks, it tries only a
 few clauses, and all of them in the first env. It tries few examples of each, except where failures
@@ -48,6 +49,12 @@ def effort(folder: Path) -> str:
     return "" if (folder / "deviations.toml").exists() else "--attentest-effort=0.1"
 
 
+def undiagnosed(folder: Path) -> str:
+    """Return the option for no likely causes, "" for a folder whose failures are not known."""
+    written = os.environ.get("ATTENTEST_LEARNED") == "--write"
+    return "--no-diagnose" if (folder / "deviations.toml").exists() and not written else ""
+
+
 def families(folder: Path) -> str:
     """Return the command that judges the families that the folder finds in its library, if any."""
     if "attentest.families" not in project(folder)["entry-points"]:
@@ -67,7 +74,8 @@ for one in FOLDERS:
     few = "" if one == FOLDERS[0] else "-k 'formula and attention'"
     os.environ |= {
         f"ATTENTEST_FOLDER_{one.name}": f"-e {one}{extra(one)}",
-        f"ATTENTEST_RUN_{one.name}": f"{names(one)} {declared(one, '--deviations=')}",
+        f"ATTENTEST_RUN_{one.name}": f"{names(one)} {declared(one, '--deviations=')} "
+        f"{undiagnosed(one)}",
         f"ATTENTEST_FAMILIES_{one.name}": families(one),
         f"ATTENTEST_PYTEST_{one.name}": f"{declared(one, '--override-ini=attentest_deviations=')} "
         f"--pyargs attentest.suite {effort(one)} {names(one, '--backend=')} {few}",

@@ -35,6 +35,14 @@ def test_a_mistake_is_told_in_full_and_exits_with_1():
     assert places == sorted(places)
 
 
+def test_likely_causes_are_not_searched_where_none_are_wanted():
+    target = f"{WILD}/broken.py:attention_without_scale"
+    result = check(target, "--as", "attention", *FORMULA, "--no-diagnose")
+    assert result.exit_code == 1
+    assert "breaks attention.formula" in result.output
+    assert "likely cause" not in result.output and "known mistake" not in result.output
+
+
 def test_a_file_of_the_users_with_a_neighbour_is_judged_where_it_lies(tmp_path, monkeypatch):
     (tmp_path / "helper.py").write_text("def scale(x):\n    return x.size(-1) ** -0.5\n")
     (tmp_path / "my.py").write_text(

@@ -47,6 +47,7 @@ _OPTIONS = (
     options.seed("all drawn inputs"),
     click.option("--random", "fresh", is_flag=True, help="Draw a fresh seed and print it."),
     click.option("--no-shrink", is_flag=True, help="Do not search the minimal counterexample."),
+    click.option("--no-diagnose", is_flag=True, help="Do not search the likely causes."),
     click.option(
         "--fail-fast",
         is_flag=True,
@@ -86,6 +87,7 @@ class Judging:
     seed: int
     fresh: bool
     no_shrink: bool
+    no_diagnose: bool
     fail_fast: bool
     full: bool
     layout: str
@@ -105,6 +107,7 @@ class Judging:
             seed=random.SystemRandom().randrange(1, 2**31) if self.fresh else self.seed,
             effort=self.effort,
             shrink=not self.no_shrink,
+            diagnose=not self.no_diagnose,
             limit=self.timeout,
             memory=self.memory,
             reading=reading,
