@@ -40,7 +40,8 @@ def test_likely_causes_are_not_searched_where_none_are_wanted():
     result = check(target, "--as", "attention", *FORMULA, "--no-diagnose")
     assert result.exit_code == 1
     assert "breaks attention.formula" in result.output
-    assert "likely cause" not in result.output and "known mistake" not in result.output
+    assert "likely cause" not in result.output
+    assert "known mistake" not in result.output
 
 
 def test_a_file_of_the_users_with_a_neighbour_is_judged_where_it_lies(tmp_path, monkeypatch):

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from attentest_spec import Sizes
+from attentest_spec import Setting, Sizes
 from attentest_spec.setting import Array, Floats
 from attentest_spec.torch import to_array
 
@@ -35,6 +35,22 @@ class Fired:
     output: Floats
 
 
+Compute = Callable[[Setting], Floats]
+"""The formula of a part, from the setting of the whole."""
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A part of a whole that was called as a module of its own: its `output` in the first sample.
+
+    `axes` are the open choices that its formula depends on, `formulas` all that it may be.
+    """
+
+    axes: tuple[str, ...]
+    formulas: tuple[Compute, ...]
+    output: Floats
+
+
 @dataclass
 class Run:
     """Everything seen of one module with random parameters."""
@@ -44,6 +60,7 @@ class Run:
     samples: list[Sample] = field(default_factory=list)
     fired: list[Fired] = field(default_factory=list)
     order: list[str] = field(default_factory=list)
+    stages: list[Stage] = field(default_factory=list)
     failure: str = ""
 
     def when(self, path: str) -> int | None:

@@ -9,6 +9,7 @@ from torch import nn
 
 from attentest.targets.adapt.parameters.behaviour import Run, observe
 from attentest.targets.adapt.parameters.building import DISTINCT, built, inner_widths
+from attentest.targets.adapt.parameters.clock import Clock
 from attentest.targets.adapt.parameters.head_order import (
     attention_tables,
     narrowed,
@@ -24,8 +25,10 @@ from attentest.targets.adapt.parameters.interleaved import (
 from attentest.targets.adapt.parameters.layers import Lost, Part, layer_parts, leaf_part
 from attentest.targets.adapt.parameters.leaves import is_sink
 from attentest.targets.adapt.parameters.mixtures import mixture_part
+from attentest.targets.adapt.parameters.samples import part_samples
 from attentest.targets.adapt.parameters.settled import memory, settled
 from attentest.targets.adapt.parameters.stacks import Layers, model_parts, stack_parts
+from attentest.targets.adapt.parameters.stages import home, watched
 from attentest.targets.adapt.parameters.storage import Entries, agrees, as_place, simple, with_given
 from attentest.targets.adapt.parameters.telling import (
     against_names,
@@ -37,7 +40,7 @@ from attentest.targets.adapt.parameters.telling import (
     spoken,
     untold,
 )
-from attentest.targets.adapt.parameters.trial import Clock, fitting, part_samples, places
+from attentest.targets.adapt.parameters.trial import fitting, places
 from attentest.targets.adapt.parameters.units import units
 from attentest_spec import Choices, Sizes
 from attentest_spec.choices import Value
@@ -214,6 +217,7 @@ class _Search:
         return None
 
     def _found(self, parts: list[Part]) -> FoundTable:
+        self.run.stages = watched(self.component, parts, self.lists, self.run, self.sizes)
         table = self._named_otherwise(parts, self._chosen(parts))
         table = with_given(table, self.given)
         choices = settled(self.component, table, self.run.own, self.sizes)
@@ -321,11 +325,8 @@ class _Search:
 
         Such a module holds nothing of the other `parts`.
         """
-        others = [unit for one in parts if one is not part for unit in one.units]
-        home = self.run.home([unit.path for unit in part.units], "")
-        if home is None or any(unit.path.startswith(f"{home.path}.") for unit in others):
-            return []
-        return self._fitting(part.component, list(part.tables), part_samples(part.component, home))
+        samples = part_samples(part.component, home(part, parts, self.run))
+        return self._fitting(part.component, list(part.tables), samples)
 
     def _attends_by_slices(self, parts: list[Part]) -> bool:
         """Say whether each attention of a whole gives its own numbers with heads as slices."""

@@ -1,0 +1,134 @@
+"""Parts that are watched alone inside a whole: their numbers leave few of its choices open."""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+
+from attentest.targets.adapt.parameters.behaviour import Compute, Fired, Run, Sample, Stage
+from attentest.targets.adapt.parameters.layers import Part
+from attentest.targets.adapt.parameters.open_choices import OPEN
+from attentest.targets.adapt.parameters.samples import batch_first, part_samples, unlike
+from attentest.targets.adapt.parameters.stacks import Layers
+from attentest_spec import Setting, Sizes
+from attentest_spec.model import embed
+from attentest_spec.oracles import ORACLES
+from attentest_spec.setting import Array, Floats
+
+_SIDES = {"encoder.": "source", "decoder.": "target"}
+
+
+def watched(
+    component: str, parts: Sequence[Part], lists: Mapping[str, Layers], run: Run, sizes: Sizes
+) -> list[Stage]:
+    """Return the parts of a whole that were called as modules of their own, in the first call."""
+    if not run.samples:
+        return []
+    inputs = run.samples[0].inputs
+    match component:
+        case "encoder_layer" | "decoder_layer":
+            return [stage for part in parts for stage in _sublayer(part, parts, run)]
+        case "encoder" | "decoder":
+            masks = inputs[1 if component == "encoder" else 2 :]
+            fired = _layer(lists[""], parts, run)
+            return _of_layer(f"{component}_layer", "layers.0", fired, masks, sizes)
+        case "model":
+            entered = {side: _layer(layers, parts, run) for side, layers in lists.items()}
+            ids = dict(zip(lists, inputs, strict=False))
+            embedded = [
+                stage
+                for side, fired in entered.items()
+                for stage in _of_embedding(_SIDES[side], ids[side], fired, sizes)
+            ]
+            return [
+                *embedded,
+                *_of_layer("encoder_layer", "encoder.layers.0", entered["encoder."], (), sizes),
+                *_of_layer("decoder_layer", "decoder.layers.0", entered["decoder."], None, sizes),
+            ]
+        case _:
+            return []
+
+
+def _sublayer(part: Part, parts: Sequence[Part], run: Run) -> Iterator[Stage]:
+    """Yield attention, or a feed-forward network, of a layer; a residual may be inside."""
+    fired = home(part, parts, run)
+    samples = part_samples(part.component, fired) if part.component else []
+    if samples:
+        formulas = [
+            formula
+            for sample in samples
+            for formula in _with_and_without_residual(part.component, part.slot, sample)
+        ]
+        yield Stage(OPEN.get(part.component, ()), tuple(formulas), samples[0].output)
+
+
+def _with_and_without_residual(component: str, slot: str, sample: Sample) -> Iterator[Compute]:
+    def plain(given: Setting) -> Floats:
+        answer: Floats = ORACLES[component](given.under(slot), *sample.inputs)
+        return answer
+
+    yield plain
+    x = sample.inputs[0]
+    if x is not None and x.shape == sample.output.shape:
+        yield lambda given: x + plain(given)
+
+
+def _of_embedding(side: str, ids: Array | None, fired: Fired | None, sizes: Sizes) -> list[Stage]:
+    """Return the embedding of one side, which the first layer of its stack takes."""
+    states = _states(fired, sizes)
+    if ids is None or not states:
+        return []
+    axes = ("embedding_scale", "positional_encoding")
+    return [Stage(axes, (lambda given: embed(given, side, ids),), states[0])]
+
+
+def _of_layer(
+    component: str,
+    prefix: str,
+    fired: Fired | None,
+    masks: Sequence[Array | None] | None,
+    sizes: Sizes,
+) -> list[Stage]:
+    """Return the first layer of a stack; without `masks`, it hides the steps after each step."""
+    states = _states(fired, sizes)
+    wanted = 1 if component == "encoder_layer" else 2
+    if fired is None or len(states) < wanted:
+        return []
+    x = states[0]
+    earlier = np.tril(np.ones((1, 1, x.shape[1], x.shape[1]), dtype=bool))
+    hidden = (None, earlier) if masks is None else masks
+
+    def compute(given: Setting) -> Floats:
+        answer: Floats = ORACLES[component](given.under(prefix), *states[:wanted], *hidden)
+        return answer
+
+    return [Stage(OPEN[component], (compute,), batch_first(fired.output))]
+
+
+def _states(fired: Fired | None, sizes: Sizes) -> list[Floats]:
+    """Return the unlike inputs (B, L, D) of a call, the sequence that it returns first."""
+    if fired is None:
+        return []
+    output = batch_first(fired.output)
+    found = [batch_first(one) for one in unlike(fired.inputs) if one.ndim == output.ndim == 3]
+    found = [one for one in found if one.shape[-1] == sizes.d_model]
+    return sorted(found, key=lambda one: one.shape != output.shape)
+
+
+def _layer(layers: Layers, parts: Sequence[Part], run: Run) -> Fired | None:
+    """Return the call of the first of like layers, None where no module holds it alone."""
+    own = {unit.path for unit in layers.units}
+    others = [unit for part in parts for unit in part.units if unit.path not in own]
+    fired = run.home(sorted(own), "")
+    if fired is None or any(unit.path.startswith(f"{fired.path}.") for unit in others):
+        return None
+    second = f"{layers.start}1" if layers.numbered else ""
+    return None if second and f"{second}.".startswith(f"{fired.path}.") else fired
+
+
+def home(part: Part, parts: Sequence[Part], run: Run) -> Fired | None:
+    """Return the call of the module that holds `part` and nothing of the other `parts`."""
+    others = [unit for one in parts if one is not part for unit in one.units]
+    fired = run.home([unit.path for unit in part.units], "")
+    if fired is None or any(unit.path.startswith(f"{fired.path}.") for unit in others):
+        return None
+    return fired
