@@ -12,8 +12,8 @@ from torch import Tensor, nn
 from attentest.analysis.identify.norms import EPSILONS, options
 from attentest.targets.adapt.adapter import Adapter
 from attentest.targets.adapt.parameters.found import Observed
-from attentest.targets.adapt.parameters.open_choices import LOOSE
-from attentest.targets.adapt.parameters.trial import places, read
+from attentest.targets.adapt.parameters.trials.open_choices import LOOSE
+from attentest.targets.adapt.parameters.trials.trial import places, read
 from attentest.targets.adapt.probing import Probe, undisturbed
 from attentest_spec import Choices, Sizes
 from attentest_spec.choices import Value

@@ -13,7 +13,7 @@ from own import OWN
 
 from attentest.targets.adapt.parameters import find_table
 from attentest.targets.adapt.parameters.behaviour import Fired
-from attentest.targets.adapt.parameters.samples import part_samples
+from attentest.targets.adapt.parameters.trials.samples import part_samples
 from attentest_spec import Choices, Limits, Sizes, registry
 from attentest_spec.mapping import locate
 from attentest_spec.parameters import shapes

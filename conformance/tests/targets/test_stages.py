@@ -8,7 +8,7 @@ from finding import direct
 from torch import nn
 
 from attentest.targets.adapt.parameters import find_table
-from attentest.targets.adapt.parameters import trial as trials
+from attentest.targets.adapt.parameters.trials import trial as trials
 from attentest_spec.oracles import ORACLES
 
 

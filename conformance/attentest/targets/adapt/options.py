@@ -16,7 +16,7 @@ from typing import Any
 from attentest.targets.adapt.code import Code
 from attentest.targets.adapt.components import squashed
 from attentest.targets.adapt.names import OF_CHOICES, ON
-from attentest.targets.adapt.parameters.clock import Clock
+from attentest.targets.adapt.parameters.trials.clock import Clock
 from attentest.targets.adapt.reading import Reading
 from attentest_spec.components import inside
 

@@ -15,10 +15,10 @@ from torch.nn import functional
 
 from attentest.targets.adapt.adapter import Adapter
 from attentest.targets.adapt.parameters.behaviour import BATCH, QUERIES, Fired, Sample
-from attentest.targets.adapt.parameters.clock import Clock
 from attentest.targets.adapt.parameters.found import Observed
-from attentest.targets.adapt.parameters.open_choices import LOOSE
-from attentest.targets.adapt.parameters.trial import fitting, places, read
+from attentest.targets.adapt.parameters.trials.clock import Clock
+from attentest.targets.adapt.parameters.trials.open_choices import LOOSE
+from attentest.targets.adapt.parameters.trials.trial import fitting, places, read
 from attentest.targets.adapt.parameters.units import Unit, squeezed, units
 from attentest.targets.adapt.parameters.words import projections
 from attentest.targets.adapt.probing import SIZES, Probe, undisturbed

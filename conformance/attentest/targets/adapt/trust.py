@@ -18,10 +18,10 @@ from attentest.targets.adapt import probing
 from attentest.targets.adapt.adapter import Adapter
 from attentest.targets.adapt.code import Code
 from attentest.targets.adapt.parameters import routing
-from attentest.targets.adapt.parameters.clock import Clock
 from attentest.targets.adapt.parameters.found import FoundTable, Observed
 from attentest.targets.adapt.parameters.telling import few
-from attentest.targets.adapt.parameters.trial import places, read
+from attentest.targets.adapt.parameters.trials.clock import Clock
+from attentest.targets.adapt.parameters.trials.trial import places, read
 from attentest.targets.adapt.probing import SIZES, Probe
 from attentest.targets.adapt.reading import Uncovered
 from attentest.targets.adapt.recognise import (

@@ -14,7 +14,7 @@ import numpy as np
 
 from attentest.analysis.diagnosis.variants import singles
 from attentest.results.text import summary
-from attentest.targets.adapt.parameters.clock import Clock
+from attentest.targets.adapt.parameters.trials.clock import Clock
 from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.adapt.reading import Unclear
 from attentest.targets.language_models.building import PROBE

@@ -8,7 +8,7 @@ from typing import Any
 
 from torch import Tensor
 
-from attentest.targets.adapt.parameters.clock import Clock
+from attentest.targets.adapt.parameters.trials.clock import Clock
 from attentest.targets.adapt.reading import Reading, Unclear
 from attentest.targets.models import arguments
 from attentest.targets.models.calling import Call

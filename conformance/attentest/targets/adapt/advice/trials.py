@@ -15,8 +15,8 @@ from attentest.targets.adapt import probing
 from attentest.targets.adapt.advice.components import other_components
 from attentest.targets.adapt.arguments import MASKS
 from attentest.targets.adapt.calling import NO_CONVENTION
-from attentest.targets.adapt.parameters.clock import Clock
 from attentest.targets.adapt.parameters.telling import LEFT_OVER
+from attentest.targets.adapt.parameters.trials.clock import Clock
 from attentest.targets.adapt.probing import SIZES, Probe, inputs
 from attentest.targets.adapt.reading import Attempt, Contrary, Reading, Unclear
 

@@ -9,7 +9,6 @@ from torch import nn
 
 from attentest.targets.adapt.parameters.behaviour import Run, observe
 from attentest.targets.adapt.parameters.building import DISTINCT, built, inner_widths
-from attentest.targets.adapt.parameters.clock import Clock
 from attentest.targets.adapt.parameters.head_order import (
     attention_tables,
     narrowed,
@@ -25,10 +24,8 @@ from attentest.targets.adapt.parameters.interleaved import (
 from attentest.targets.adapt.parameters.layers import Lost, Part, layer_parts, leaf_part
 from attentest.targets.adapt.parameters.leaves import is_sink
 from attentest.targets.adapt.parameters.mixtures import mixture_part
-from attentest.targets.adapt.parameters.samples import part_samples
 from attentest.targets.adapt.parameters.settled import memory, settled
 from attentest.targets.adapt.parameters.stacks import Layers, model_parts, stack_parts
-from attentest.targets.adapt.parameters.stages import home, watched
 from attentest.targets.adapt.parameters.storage import Entries, agrees, as_place, simple, with_given
 from attentest.targets.adapt.parameters.telling import (
     against_names,
@@ -40,7 +37,10 @@ from attentest.targets.adapt.parameters.telling import (
     spoken,
     untold,
 )
-from attentest.targets.adapt.parameters.trial import fitting, places
+from attentest.targets.adapt.parameters.trials.clock import Clock
+from attentest.targets.adapt.parameters.trials.samples import part_samples
+from attentest.targets.adapt.parameters.trials.stages import home, watched
+from attentest.targets.adapt.parameters.trials.trial import fitting, places
 from attentest.targets.adapt.parameters.units import units
 from attentest_spec import Choices, Sizes
 from attentest_spec.choices import Value

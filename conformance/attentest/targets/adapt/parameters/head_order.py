@@ -18,10 +18,10 @@ from torch import nn
 from attentest.targets.adapt.parameters.behaviour import Run, observe
 from attentest.targets.adapt.parameters.layers import Part
 from attentest.targets.adapt.parameters.leaves import PROJECTIONS
-from attentest.targets.adapt.parameters.open_choices import LOOSE
 from attentest.targets.adapt.parameters.settled import settled
 from attentest.targets.adapt.parameters.storage import Entries, as_place
-from attentest.targets.adapt.parameters.trial import places, read
+from attentest.targets.adapt.parameters.trials.open_choices import LOOSE
+from attentest.targets.adapt.parameters.trials.trial import places, read
 from attentest_spec import Choices, Sizes
 from attentest_spec.mapping import Place, Table
 from attentest_spec.setting import Array, Floats

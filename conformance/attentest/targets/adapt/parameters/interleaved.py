@@ -8,11 +8,11 @@ import torch
 from torch import nn
 
 from attentest.targets.adapt.parameters.behaviour import observe
-from attentest.targets.adapt.parameters.clock import Clock
 from attentest.targets.adapt.parameters.layers import Part
 from attentest.targets.adapt.parameters.leaves import interleaved_tables
 from attentest.targets.adapt.parameters.settled import settled
-from attentest.targets.adapt.parameters.trial import fitting
+from attentest.targets.adapt.parameters.trials.clock import Clock
+from attentest.targets.adapt.parameters.trials.trial import fitting
 from attentest_spec import Choices, Sizes
 from attentest_spec.mapping import Table
 

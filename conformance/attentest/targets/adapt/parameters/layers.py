@@ -10,8 +10,8 @@ from attentest.targets.adapt.parameters.leaves import (
     norm_entries,
     tables_against_names,
 )
-from attentest.targets.adapt.parameters.samples import part_samples
 from attentest.targets.adapt.parameters.storage import Entries
+from attentest.targets.adapt.parameters.trials.samples import part_samples
 from attentest.targets.adapt.parameters.units import Unit, squeezed
 from attentest.targets.adapt.parameters.words import (
     ATTENTION,

@@ -13,9 +13,9 @@ from attentest.analysis.identify import NONE_FITS, Finding
 from attentest.targets.adapt.adapter import Adapter
 from attentest.targets.adapt.code import Code
 from attentest.targets.adapt.components import squashed
-from attentest.targets.adapt.parameters.clock import Clock
 from attentest.targets.adapt.parameters.found import FoundTable
-from attentest.targets.adapt.parameters.trial import places, read
+from attentest.targets.adapt.parameters.trials.clock import Clock
+from attentest.targets.adapt.parameters.trials.trial import places, read
 from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.adapt.reading import Uncovered
 from attentest.targets.signatures import constructor_arguments

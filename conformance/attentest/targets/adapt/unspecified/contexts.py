@@ -10,8 +10,8 @@ import torch
 from attentest.targets.adapt.adapter import Adapter
 from attentest.targets.adapt.parameters import FoundTable
 from attentest.targets.adapt.parameters.behaviour import Sample
-from attentest.targets.adapt.parameters.clock import Clock
-from attentest.targets.adapt.parameters.trial import places, read, reproduces
+from attentest.targets.adapt.parameters.trials.clock import Clock
+from attentest.targets.adapt.parameters.trials.trial import places, read, reproduces
 from attentest.targets.adapt.probing import undisturbed
 from attentest_spec import Choices
 from attentest_spec.setting import Floats

@@ -8,7 +8,7 @@ from torch import nn
 
 from attentest.targets.adapt.parameters.behaviour import Fired
 from attentest.targets.adapt.parameters.found import Observed
-from attentest.targets.adapt.parameters.open_choices import LOOSE
+from attentest.targets.adapt.parameters.trials.open_choices import LOOSE
 from attentest_spec.setting import Floats
 
 _STACKS = ("encoder", "decoder")

@@ -7,7 +7,7 @@ from operator import ne
 import numpy as np
 
 from attentest.targets.adapt.parameters.behaviour import Stage
-from attentest.targets.adapt.parameters.clock import Clock
+from attentest.targets.adapt.parameters.trials.clock import Clock
 from attentest_spec import Choices, Setting, Sizes
 from attentest_spec.choices import CHOICES, Value
 from attentest_spec.parameters import learned_positions

@@ -6,9 +6,9 @@ import numpy as np
 
 from attentest.targets.adapt.parameters.behaviour import Compute, Fired, Run, Sample, Stage
 from attentest.targets.adapt.parameters.layers import Part
-from attentest.targets.adapt.parameters.open_choices import OPEN
-from attentest.targets.adapt.parameters.samples import batch_first, part_samples, unlike
 from attentest.targets.adapt.parameters.stacks import Layers
+from attentest.targets.adapt.parameters.trials.open_choices import OPEN
+from attentest.targets.adapt.parameters.trials.samples import batch_first, part_samples, unlike
 from attentest_spec import Setting, Sizes
 from attentest_spec.model import embed
 from attentest_spec.oracles import ORACLES

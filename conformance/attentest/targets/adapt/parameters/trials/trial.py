@@ -6,8 +6,8 @@ from contextlib import suppress
 import numpy as np
 
 from attentest.targets.adapt.parameters.behaviour import Run, Sample, Stage
-from attentest.targets.adapt.parameters.clock import Clock
-from attentest.targets.adapt.parameters.open_choices import (
+from attentest.targets.adapt.parameters.trials.clock import Clock
+from attentest.targets.adapt.parameters.trials.open_choices import (
     EXACT,
     LOOSE,
     OPEN,
@@ -19,7 +19,6 @@ from attentest_spec.mapping import Place, Table, locate
 from attentest_spec.oracles import ORACLES
 from attentest_spec.parameters import shapes
 from attentest_spec.setting import Floats
-
 
 AFTER_ONE = 64
 """Tables that are tried after the first that fits, to see whether others give the same numbers."""

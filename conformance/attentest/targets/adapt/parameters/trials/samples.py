@@ -1,4 +1,4 @@
-"""What passes through a submodule, as inputs and output of a component."""
+"""Samples of a component: what passes through a submodule in one call."""
 
 from collections.abc import Sequence
 

@@ -1,0 +1,1 @@
+"""Tries parameter maps against the reference, and the choices that they leave open."""
