@@ -1,8 +1,6 @@
 """Parts that are watched alone inside a whole: their numbers leave few of its choices open."""
 
-from collections.abc import Iterator, Mapping, Sequence
-
-import numpy as np
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from attentest.targets.adapt.parameters.behaviour import Compute, Fired, Run, Sample, Stage
 from attentest.targets.adapt.parameters.layers import Part
@@ -10,11 +8,10 @@ from attentest.targets.adapt.parameters.stacks import Layers
 from attentest.targets.adapt.parameters.trials.open_choices import OPEN
 from attentest.targets.adapt.parameters.trials.samples import batch_first, part_samples, unlike
 from attentest_spec import Setting, Sizes
+from attentest_spec.masks import padding_mask, target_mask
 from attentest_spec.model import embed
 from attentest_spec.oracles import ORACLES
 from attentest_spec.setting import Array, Floats
-
-_SIDES = {"encoder.": "source", "decoder.": "target"}
 
 
 def watched(
@@ -30,22 +27,32 @@ def watched(
         case "encoder" | "decoder":
             masks = inputs[1 if component == "encoder" else 2 :]
             fired = _layer(lists[""], parts, run)
-            return _of_layer(f"{component}_layer", "layers.0", fired, masks, sizes)
+            return _of_layer(f"{component}_layer", "layers.0", fired, lambda _: masks, sizes)
         case "model":
-            entered = {side: _layer(layers, parts, run) for side, layers in lists.items()}
-            ids = dict(zip(lists, inputs, strict=False))
-            embedded = [
-                stage
-                for side, fired in entered.items()
-                for stage in _of_embedding(_SIDES[side], ids[side], fired, sizes)
-            ]
-            return [
-                *embedded,
-                *_of_layer("encoder_layer", "encoder.layers.0", entered["encoder."], (), sizes),
-                *_of_layer("decoder_layer", "decoder.layers.0", entered["decoder."], None, sizes),
-            ]
+            return _of_model(parts, lists, run, sizes)
         case _:
             return []
+
+
+def _of_model(
+    parts: Sequence[Part], lists: Mapping[str, Layers], run: Run, sizes: Sizes
+) -> list[Stage]:
+    """Return the embedding of each side, and the first layer of each stack."""
+    source, target = (one for one in run.samples[0].inputs if one is not None)
+    encoding, decoding = (_layer(lists[one], parts, run) for one in ("encoder.", "decoder."))
+
+    def hidden(given: Setting) -> tuple[Array]:
+        return (padding_mask(given, source, given.sizes.source_pad),)
+
+    def both(given: Setting) -> tuple[Array, Array]:
+        return (*hidden(given), target_mask(given, target, given.sizes.target_pad))
+
+    return [
+        *_of_embedding("source", source, encoding, sizes),
+        *_of_embedding("target", target, decoding, sizes),
+        *_of_layer("encoder_layer", "encoder.layers.0", encoding, hidden, sizes),
+        *_of_layer("decoder_layer", "decoder.layers.0", decoding, both, sizes),
+    ]
 
 
 def _sublayer(part: Part, parts: Sequence[Part], run: Run) -> Iterator[Stage]:
@@ -72,33 +79,29 @@ def _with_and_without_residual(component: str, slot: str, sample: Sample) -> Ite
         yield lambda given: x + plain(given)
 
 
-def _of_embedding(side: str, ids: Array | None, fired: Fired | None, sizes: Sizes) -> list[Stage]:
+def _of_embedding(side: str, ids: Array, fired: Fired | None, sizes: Sizes) -> list[Stage]:
     """Return the embedding of one side, which the first layer of its stack takes."""
     states = _states(fired, sizes)
-    if ids is None or not states:
-        return []
     axes = ("embedding_scale", "positional_encoding")
-    return [Stage(axes, (lambda given: embed(given, side, ids),), states[0])]
+    return [Stage(axes, (lambda given: embed(given, side, ids),), states[0])] if states else []
 
 
 def _of_layer(
     component: str,
     prefix: str,
     fired: Fired | None,
-    masks: Sequence[Array | None] | None,
+    masks: Callable[[Setting], Sequence[Array | None]],
     sizes: Sizes,
 ) -> list[Stage]:
-    """Return the first layer of a stack; without `masks`, it hides the steps after each step."""
+    """Return the first layer of a stack, which is called with its sequences and `masks`."""
     states = _states(fired, sizes)
     wanted = 1 if component == "encoder_layer" else 2
     if fired is None or len(states) < wanted:
         return []
-    x = states[0]
-    earlier = np.tril(np.ones((1, 1, x.shape[1], x.shape[1]), dtype=bool))
-    hidden = (None, earlier) if masks is None else masks
 
     def compute(given: Setting) -> Floats:
-        answer: Floats = ORACLES[component](given.under(prefix), *states[:wanted], *hidden)
+        inputs = (*states[:wanted], *masks(given))
+        answer: Floats = ORACLES[component](given.under(prefix), *inputs)
         return answer
 
     return [Stage(OPEN[component], (compute,), batch_first(fired.output))]
