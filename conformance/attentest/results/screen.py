@@ -16,7 +16,12 @@ from attentest_spec.clauses import clauses
 
 _ASSUMED = 3
 """The largest number of assumptions that are listed."""
-_DOUBTFUL = ("=doubled-exponent", "embeddings and positions of ", "hides no padding")
+_DOUBTFUL = (
+    "=doubled-exponent",
+    "embeddings and positions of ",
+    "hides no padding",
+    "assumed the choices of ",
+)
 """Words of the assumptions that are listed first: what they are about is often a mistake."""
 
 

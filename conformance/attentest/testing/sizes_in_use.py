@@ -11,8 +11,9 @@ from functools import partial
 
 from attentest.harness.subject import Subject
 from attentest.testing.draw import Draw
-from attentest_spec import Sizes
+from attentest_spec import Choices, Sizes
 from attentest_spec.parameters import one_vocabulary
+from attentest_spec.rotary import turned_width
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,7 +40,7 @@ class SizesInUse:
         return SizesInUse(
             batch=self.batch,
             heads=heads,
-            width=width // (2 * heads) * 2 * heads,
+            width=_turnable(subject.choices, width // (2 * heads) * 2) * heads,
             inner=self.inner,
             layers=_at_most(self.layers, limits.layers),
             length=_at_most(self.length, limits.length),
@@ -77,6 +78,25 @@ WIDER = SizesInUse(width=768, heads=12, length=2, inner=192)
 MANY = SizesInUse(batch=33, layers=12, heads=12, width=48, inner=96)
 LONG = SizesInUse(length=600)
 WORDS = SizesInUse(ids=32_000)
+
+_WIDEST = 128
+"""The greatest width of a head that is tried in the place of one that is too narrow to turn."""
+
+
+def _turnable(choices: Choices, width: int) -> int:
+    """Return the least even width of a head from `width` on whose turned part is even, and not 0.
+
+    What becomes of half a pair is not specified, and code differs: some of it turns a column alone.
+    """
+    if choices.attention_rotary == "none" or choices.rotary_width == "whole":
+        return width
+    part = float(choices.rotary_width)
+    for wider in range(width, _WIDEST + 1, 2):
+        columns = turned_width(choices, wider)
+        if columns > 0 and abs(part * wider - columns) < 1e-6:
+            return wider
+    return width
+
 
 Example = Callable[[Subject, Draw], None]
 """The body of a check, for one example."""

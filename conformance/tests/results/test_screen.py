@@ -235,6 +235,14 @@ def test_sure_inference_is_one_line_and_an_assumption_another() -> None:
     assert doubtful.startswith("understood: attend called (q, k, v)\nassumed a=b\n\n")
 
 
+def test_choices_of_a_whole_model_are_listed_before_those_of_its_parts() -> None:
+    about = {"inferred": ("one", "two"), "summary": "attend called (q, k, v)"}
+    passing = [Verdict("att.py:attend", slug, "pass") for slug in SLUGS]
+    whole = "assumed the choices of gemma with embedding_scale=none, as measured"
+    shown = screen(passing, assumed=("a is b", "c is d", "e is f", whole), **about)
+    assert shown.startswith(f"understood: attend called (q, k, v)\n{whole}\na is b\n")
+
+
 def test_assumption_is_next_to_the_violation_that_depends_on_it() -> None:
     assumed = ("assumed activation=gelu, as measured", "assumed tying=none, as measured")
     verdict = Verdict("mine", "feed_forward.activation", "violation", "It differs.")

@@ -14,6 +14,7 @@ SINES = "pe[:, 0, 0::2] = torch.sin(position * div_term)"
 PLACED = "return self.dropout(x + self.pe[: x.size(0)])"
 SCALED = "self.embedding(src.t()) * math.sqrt(self.d_model)"
 LEARNED = "x = self.table(trg) + self.rows[: trg.size(1)]"
+STEPS, DOUBLED = "torch.arange(0, d_model, 2)", "torch.arange(0, 2 * d_model, 4)"
 CLASSES = {"classifier.py": "SentimentClassifier", "decoder.py": "Decoder", "bert_like.py": "BERT"}
 
 
@@ -22,7 +23,6 @@ SOUND = [
     ("classifier.py", SCALED, SCALED.replace(".t())", ".t().clone())"), ""),
     ("classifier.py", PLACED, "return self.dropout(x)", "positional_encoding=none"),
     ("classifier.py", PLACED, "return self.dropout(x + self.pe[: x.size(0)].to(x))", ""),
-    ("classifier.py", "torch.arange(0, d_model, 2)", "torch.arange(0, 2 * d_model, 4)", "doubled"),
     ("classifier.py", "[: x.size(0)]", "[1 : x.size(0) + 1]", "position_offset=1"),
     ("decoder.py", LEARNED, LEARNED, "positional_encoding=learned"),
     ("bert_like.py", "", "", "embedding_norm=present"),
@@ -32,6 +32,7 @@ SOUND = [
 WRONG = [
     ("classifier.py", SINES, SINES.replace("sin(", "cos("), "a table of positions that no option"),
     ("classifier.py", "10000.0", "1000.0", "row 1 begins with"),
+    ("classifier.py", STEPS, DOUBLED, "computed with positional_encoding=doubled-exponent"),
     ("classifier.py", "/ d_model)", "/ (d_model + 2))", "a table of positions that no option"),
     ("classifier.py", "math.sqrt(self.d_model)", "self.d_model", r"times 20 \(d_model\)"),
     ("classifier.py", "* math.sqrt(", "/ math.sqrt(", r"times 0\.2236 \(1 / sqrt\(d_model\)\)"),
@@ -82,6 +83,17 @@ def test_an_input_by_another_option_than_the_papers_is_a_question_where_that_is_
 ) -> None:
     with pytest.raises(Unclear, match="embedding_scale=none, where sqrt-d is"):
         read(tmp_path, "classifier.py", SCALED, "self.embedding(src.t())", strict=True)
+
+
+def test_a_doubled_exponent_that_is_declared_is_read(tmp_path: Path) -> None:
+    (tmp_path / "classifier.py").write_text(
+        (WILD / "classifier.py").read_text().replace(STEPS, DOUBLED)
+    )
+    choices = {"positional_encoding": "doubled-exponent"}
+    backend = attentest.adapted(
+        str(tmp_path / "classifier.py:SentimentClassifier"), choices=choices
+    )
+    assert "positional_encoding=doubled-exponent" in "\n".join(backend.understood)
 
 
 def test_padding_that_reaches_no_layer_is_an_assumption(tmp_path: Path) -> None:

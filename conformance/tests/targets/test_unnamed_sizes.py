@@ -6,6 +6,7 @@ import pytest
 from mistaken_code import adapted, broken
 
 from attentest.targets.adapt import Unclear
+from attentest.targets.models.size_names import sizes_named
 
 pytestmark = pytest.mark.filterwarnings("ignore:enable_nested_tensor")
 
@@ -71,3 +72,8 @@ def test_mask_that_is_made_on_the_cpu_alone_is_an_assumption(tmp_path: Path):
     backend = adapted(tmp_path, "make_std_mask", moved)
     assert backend.limits.any_device
     assert broken(backend, "masks.device") == []
+
+
+@pytest.mark.parametrize("name", ["pe_input", "pe_target", "maximum_position_encoding"])
+def test_lengths_of_tables_of_positions_are_lengths(name: str) -> None:
+    assert list(sizes_named(name.replace("_", ""), (), "")) == ["max_length"]

@@ -98,3 +98,13 @@ def test_each_size_is_one_example_within_the_limits() -> None:
     for number, example in enumerate(examples):
         example(subject, number)  # type: ignore[arg-type]  # the draw is handed on
     assert seen == [(subject, 0, replace(MANY, layers=2)), (subject, 1, LONG)]
+
+
+@pytest.mark.parametrize("size", EVERY)
+@pytest.mark.parametrize(("part", "unit"), [(0.25, 8), (0.4, 10), (0.5, 4), ("whole", 2)])
+def test_heads_are_wide_enough_to_turn_pairs_of_columns(size, part, unit):
+    choices = {"attention_rotary": "query-and-key", "rotary_width": part}
+    found = size.within(Subject(OracleBackend(choices=choices)))
+    assert found.heads == size.heads
+    assert found.width // found.heads % unit == 0
+    assert found.width >= size.width // (2 * size.heads) * 2 * size.heads

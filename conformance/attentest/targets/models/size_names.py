@@ -38,6 +38,7 @@ _LENGTHS = {
     *("srclen", "tgtlen", "srcseqlen", "tgtseqlen", "srcmaxlen", "tgtmaxlen", "nposition"),
     *("seqlength", "maxseq", "srcseqlength", "tgtseqlength", "maxlenseq", "context", "ctx"),
     *("contextwindow", "maxcontext", "maxctx", "maxcontextlength", "maxctxlen"),
+    *("peinput", "petarget", "peinp", "petar", "maxpositionencoding", "maximumpositionencoding"),
 }
 
 _COUNT = r"(num(ber)?(of)?|n|total)?"

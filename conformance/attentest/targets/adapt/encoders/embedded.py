@@ -26,6 +26,9 @@ _OTHER = (
     "is {}. --choice {}={} declares that."
 )
 
+_DEMANDED = {("positional_encoding", "doubled-exponent")}
+"""Options that have to be declared: code that has them by mistake is as common as by intent."""
+
 
 def entering_of(code: Code, reading: Reading, *, fits: bool) -> tuple[list[str], list[str]]:
     """Return what is said and what is assumed of the input of the first layer of `code`.
@@ -60,15 +63,18 @@ def _compared(code: Code, reading: Reading, *, fits: bool) -> tuple[list[str], l
             raise Unclear(_QUESTION.format(*parts)) from mismatch
         return [], [f"not judged: of {code.name}, {mismatch.subject}{mismatch}"]
     if not reading.anyway:
-        _demand_declared(code, found, reading)
+        _demand_declared(code, found, reading, fits=fits)
     words = ", ".join(f"{name}={value}" for name, value in found.items())
     sentence = f"the input of its first layer is that of the reference with {words}"
     return [sentence], list(assumed(found, reading))
 
 
-def _demand_declared(code: Code, found: Mapping[str, Value], reading: Reading) -> None:
+def _demand_declared(
+    code: Code, found: Mapping[str, Value], reading: Reading, *, fits: bool
+) -> None:
     for name, value in found.items():
-        declared = reading.choices.get(name, CHOICES[name].paper if reading.strict else value)
+        demanded = reading.strict or (fits and (name, value) in _DEMANDED)
+        declared = reading.choices.get(name, CHOICES[name].paper if demanded else value)
         if declared != value:
             source = "declared" if name in reading.choices else "that of Vaswani et al. 2017"
             raise Unclear(_OTHER.format(code.name, name, value, declared, source, name, value))
