@@ -38,9 +38,10 @@ from attentest.targets.adapt.parameters.telling import (
     untold,
 )
 from attentest.targets.adapt.parameters.trials.clock import Clock
+from attentest.targets.adapt.parameters.trials.open_choices import rounded_positions
 from attentest.targets.adapt.parameters.trials.samples import part_samples
 from attentest.targets.adapt.parameters.trials.stages import home, watched
-from attentest.targets.adapt.parameters.trials.trial import fitting, places
+from attentest.targets.adapt.parameters.trials.trial import fitting, places, read
 from attentest.targets.adapt.parameters.units import units
 from attentest_spec import Choices, Sizes
 from attentest_spec.choices import Value
@@ -221,6 +222,7 @@ class _Search:
         table = self._named_otherwise(parts, self._chosen(parts))
         table = with_given(table, self.given)
         choices = settled(self.component, table, self.run.own, self.sizes)
+        choices = {**choices, **self._rounded(table, Choices.of(choices))}
         self.remarks += [*packed(table), *self._unmapped(table, choices)]
         if self.clock.ran_out:
             self.remarks.append(
@@ -229,6 +231,11 @@ class _Search:
         return FoundTable(
             table, lines(table), tuple(self.remarks), choices, self.doubts, self.unplaced
         )
+
+    def _rounded(self, table: Table, decided: Choices) -> Mapping[str, Value]:
+        found = places(self.component, table, self.run.own, self.sizes, decided)
+        parameters = read(found, self.run.own, self.sizes)
+        return rounded_positions(self.run.stages, parameters, self.sizes, decided)
 
     def _parts(self) -> list[Part]:
         usable = [

@@ -6,7 +6,7 @@ from operator import ne
 
 import numpy as np
 
-from attentest.targets.adapt.parameters.behaviour import Stage
+from attentest.targets.adapt.parameters.behaviour import Compute, Stage
 from attentest.targets.adapt.parameters.trials.clock import Clock
 from attentest_spec import Choices, Setting, Sizes
 from attentest_spec.choices import CHOICES, Value
@@ -15,6 +15,9 @@ from attentest_spec.setting import Floats
 
 EXACT, LOOSE = 1e-8, 1e-4
 """Largest relative differences: of one formula, and of one whose epsilon is not known."""
+
+ROUNDED = 1e-12, 1e-6
+"""Relative differences between which a sum of embeddings and positions differs by rounding."""
 
 NEAREST = 1
 """Choices that may be another than the usual one where no combination gives a part's numbers."""
@@ -114,12 +117,31 @@ def left_open(
 
 def _gives(stage: Stage, given: Setting) -> bool:
     """Say whether one of the formulas of a part gives the output that was watched."""
-    bound = LOOSE * np.abs(stage.output).max()
-    for compute in stage.formulas:
-        try:
-            expected = compute(given)
-        except (KeyError, ValueError, IndexError):  # a parameter is not there, or does not fit
-            return False
-        if expected.shape == stage.output.shape and np.abs(expected - stage.output).max() <= bound:
-            return True
-    return False
+    return any(_error(compute, stage, given) <= LOOSE for compute in stage.formulas)
+
+
+def _error(compute: Compute, stage: Stage, given: Setting) -> float:
+    """Return the largest difference from the output of a part, relative to its largest number."""
+    try:
+        expected = compute(given)
+    except (KeyError, ValueError, IndexError):  # a parameter is not there, or does not fit
+        return np.inf
+    if expected.shape != stage.output.shape:
+        return np.inf
+    return float(np.abs(expected - stage.output).max() / np.abs(stage.output).max())
+
+
+def rounded_positions(
+    stages: Sequence[Stage], parameters: Mapping[str, Floats], sizes: Sizes, decided: Choices
+) -> dict[str, Value]:
+    """Return that positions are computed in single precision, where the embeddings show it alone.
+
+    In a whole model with a mistake elsewhere, no output shows it.
+    """
+    for stage in stages:
+        if "positional_encoding" in stage.axes:
+            for choices in options(stage.axes, decided):
+                given = Setting(sizes, choices, parameters)
+                if min(ROUNDED) < _error(stage.formulas[0], stage, given) < max(ROUNDED):
+                    return {"position_arithmetic": "float32"}
+    return {}
