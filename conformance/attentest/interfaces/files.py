@@ -97,6 +97,7 @@ class Outcome:
 
 
 _UNJUDGED = {
+    "head": "not judged: it may be one head of attention, judge the class that joins its heads",
     "mask": "not judged: it may be a mask, add --as COMPONENT to its name",
     "model": "not judged: it may be a model, add --as COMPONENT to its name",
 }

@@ -19,14 +19,17 @@ _MASKS = re.compile(r"\w*(mask|causal|subsequent|tril|triu)\w*", re.IGNORECASE)
 
 
 def looks_like(name: str, thing: Any) -> str:
-    """Return "mask" or "model" where `thing` looks like one by its name or code, "" for neither.
+    """Return "mask", "model" or "head" where `thing` looks like one, "" for none of them.
 
-    A class of modules with masks in its code, or with a telling name, may be a model; a function
-    that makes a triangle or fills by a mask may be a mask.
+    A class of modules with masks in its code, or with a telling name, may be a model, or one head
+    of attention where its name ends so; a function that makes a triangle or fills by a mask may be
+    a mask.
     """
     words, used = set(words_of(name)), _names_in(thing)
     if inspect.isclass(thing):
         called = issubclass(thing, nn.Module) and "forward" in vars(thing)
+        if called and words_of(name)[-1:] == ["head"] and {"key", "query", "value"} <= used:
+            return "head"
         telling = words & _MODELS or any(map(_MASKS.fullmatch, used))
         return "model" if called and telling else ""
     return (

@@ -186,6 +186,19 @@ class Translator(nn.Module):
         return pairs
 
 
+class CausalHead(nn.Module):
+    def __init__(self, n_embd, head_size):
+        super().__init__()
+        self.key = nn.Linear(n_embd, head_size)
+        self.query = nn.Linear(n_embd, head_size)
+        self.value = nn.Linear(n_embd, head_size)
+
+    def forward(self, x):
+        scores = self.query(x) @ self.key(x).mT * self.key.out_features**-0.5
+        later = torch.ones_like(scores).triu(1).bool()
+        return scores.masked_fill(later, -torch.inf).softmax(-1) @ self.value(x)
+
+
 def squared(step):
     return step**2
 """
@@ -197,7 +210,9 @@ def test_code_that_may_be_a_mask_or_a_model_is_named_where_it_is_not_judged(tmp_
     lines = [" ".join(line.split()) for line in result.output.splitlines()]
     assert "hide_later - not judged: it may be a mask, add --as COMPONENT to its name" in lines
     assert "Translator - not judged: it may be a model, add --as COMPONENT to its name" in lines
+    one_head = "not judged: it may be one head of attention, judge the class that joins its heads"
+    assert f"CausalHead - {one_head}" in lines
     assert "squared - not a component" in lines
-    left = "not judged: EncoderPooling, hide_later, Translator"
+    left = "not judged: EncoderPooling, hide_later, Translator, CausalHead"
     assert left in " ".join(result.output.split())
     assert result.exit_code == 0

@@ -16,6 +16,8 @@ from attentest.targets.adapt.masks import meanings_by_words
         ("mask", "mask (Tensor): True = masked out", "blocks"),
         ("mask", "The mask is true where a key must not be attended to.", "blocks"),
         ("mask", "mask: zeros are kept, all else is hidden", "blocks"),
+        ("mask", "mask is True where a key may be seen", "keep"),
+        ("mask", "mask is True where a key cannot be seen", "blocks"),
         ("mask", "mask: added to the scores", "additive"),
         ("mask", "The additive mask is added to the scores before the softmax.", "additive"),
         ("src_key_padding_mask", "", "blocks"),

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from attentest.harness.errors import Absent, BackendError
 from attentest.harness.subject import Subject
 from attentest.harness.tolerances import largest
 from attentest.judging.check import check
@@ -13,6 +14,7 @@ from attentest.suite.test_attention.cases import (
 )
 from attentest.testing.assertions import equal, near
 from attentest.testing.draw import Draw
+from attentest.testing.refusal import accepts
 from attentest_spec.setting import Array
 
 
@@ -102,21 +104,41 @@ def _independent(subject: Subject, draw: Draw, case: AttentionCall) -> None:
 
 @check("attention.strided-inputs")
 def test_strided_inputs(subject: Subject, draw: Draw) -> None:
-    case = draw_call(subject, draw, scale=1.0)
-    strided = tuple(
-        np.ascontiguousarray(array.transpose(3, 2, 0, 1)).transpose(2, 3, 1, 0)
-        for array in (case.query, case.key, case.value)
-    )
+    case, strided = _strided(subject, draw)
     plain = case.output()
     depends_on_values(case, plain)
+    try:
+        actual = case.output(*strided, case.mask)
+    except BackendError as refusal:
+        raise Absent("inputs that are not contiguous are refused") from refusal
     near(
         subject,
-        case.output(*strided, case.mask),
+        actual,
         plain,
         terms=case.query.shape[-1] + case.key.shape[-2],
         size=largest(case.value) * steepness(case),
         what="output for strided inputs",
         precision=case.arithmetic,
+    )
+
+
+@check("attention.strided-inputs-accepted", examples=2)
+def test_strided_inputs_accepted(subject: Subject, draw: Draw) -> None:
+    case, strided = _strided(subject, draw)
+    case.output()
+    accepts(
+        subject,
+        "Inputs that are not contiguous in memory",
+        lambda: case.output(*strided, case.mask),
+    )
+
+
+def _strided(subject: Subject, draw: Draw) -> tuple[AttentionCall, tuple[Array, ...]]:
+    """Draw a call, and its query, key and value with their axes in another order in memory."""
+    case = draw_call(subject, draw, scale=1.0)
+    return case, tuple(
+        np.ascontiguousarray(array.transpose(3, 2, 0, 1)).transpose(2, 3, 1, 0)
+        for array in (case.query, case.key, case.value)
     )
 
 

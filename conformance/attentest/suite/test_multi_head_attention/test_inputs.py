@@ -3,6 +3,7 @@
 import numpy as np
 
 from attentest.harness.copies import cast
+from attentest.harness.errors import Absent, BackendError
 from attentest.harness.subject import Probe, Subject
 from attentest.harness.tolerances import as_floats, error_bound
 from attentest.judging.check import check
@@ -38,6 +39,7 @@ from attentest.testing.invariants import (
     draw_order,
     has_parameter_map,
 )
+from attentest.testing.refusal import accepts
 from attentest_spec.setting import Array, Floats
 
 
@@ -178,16 +180,29 @@ def test_deterministic(subject: Subject, draw: Draw) -> None:
 
 @check("multi_head_attention.strided-inputs")
 def test_strided_inputs(subject: Subject, draw: Draw) -> None:
+    case, strided = _strided(subject, draw)
+    before = case.output()
+    depends_on_values(draw, case, before)
+    try:
+        actual = strided.output()
+    except BackendError as refusal:
+        raise Absent("inputs that are not contiguous are refused") from refusal
+    agree_up_to_rounding(
+        case.probe, *case.inputs, actual=actual, expected=before, what="output for strided inputs"
+    )
+
+
+@check("multi_head_attention.strided-inputs-accepted", examples=2)
+def test_strided_inputs_accepted(subject: Subject, draw: Draw) -> None:
+    case, strided = _strided(subject, draw)
+    case.output()
+    accepts(subject, "Inputs that are not contiguous in memory", strided.output)
+
+
+def _strided(subject: Subject, draw: Draw) -> tuple[MultiHeadCall, MultiHeadCall]:
+    """Draw a call, and the same one with the axes of its inputs in another order in memory."""
     probe = build_with_parameters(subject, draw, COMPONENT, draw_sizes(draw))
     lengths = draw.length(2), draw.length(2)
     case = draw_call(draw, probe, lengths=lengths, batch=draw.choose((2, 3)))
-    before = case.output()
-    depends_on_values(draw, case, before)
     turned = {name: np.ascontiguousarray(getattr(case, name).T).T for name in INPUTS}
-    agree_up_to_rounding(
-        probe,
-        *case.inputs,
-        actual=case.but(**turned).output(),
-        expected=before,
-        what="output for strided inputs",
-    )
+    return case, case.but(**turned)

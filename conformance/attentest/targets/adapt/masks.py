@@ -202,9 +202,10 @@ _BY_NAME = (
 
 _TRUE = r"\b(true|1|1\.0|ones?|non-?zero)\b"
 _FALSE = r"\b(false|0|0\.0|zeros?)\b"
-_SEEN = r"(keep|kept|attend|allow|valid|visible|real|take part|participat)"
+_SEEN = r"(keep|kept|attend|allow|valid|visible|real|take part|participat|(?<!un)seen)"
 _HIDDEN = (
-    r"(not (be )?(attend|allow|visible|valid)|mask(ed|s)? (out|position|key|token)?|block|ignor"
+    r"(not (be )?(attend|allow|visible|valid|seen)|unseen"
+    r"|mask(ed|s)? (out|position|key|token)?|block|ignor"
     r"|hidden|hide|pad|prevent|forbid|exclude)"
 )
 _UNHIDDEN = r"\b(not|non|un)[- ]?(be )?(mask|pad|block|ignor|hidden|exclud)\w*"

@@ -15,6 +15,7 @@ from attentest.targets.adapt.components import squashed
 from attentest.targets.adapt.reading import OBJECT, Reading, Unclear
 from attentest.targets.adapt.rotary.forms import LAYOUTS, Form, Maker, is_method
 from attentest.targets.adapt.rotary.measuring import Shown, kinds, precisions, shown
+from attentest.targets.adapt.rotary.rounded import with_single_tables
 from attentest.targets.adapt.rotary.signatures import Arguments, arguments_of
 from attentest_spec import Limits
 from attentest_spec.choices import Value
@@ -120,10 +121,13 @@ def _backend(own: str, best: Shown, reading: Reading) -> AdaptedRotary:
     if measured["rotary_width"] == "whole":
         del measured["rotary_partial"]
     declared = declared_choices(_paper_by_name(measured), reading)
-    computes = precisions(best.form)
+    form, cast = (best.form, "") if reading.strict else with_single_tables(best.form, best.choices)
+    computes = precisions(form)
     said = [LAYOUTS[best.form.layout], *_said(best.form)]
     doubts = [*_pairs(declared, reading), *assumed(_rest(declared), reading)]
-    if missing := [one for one in DTYPES if one not in computes]:
+    if cast:
+        doubts.append(cast)
+    elif missing := [one for one in DTYPES if one not in computes]:
         doubts.append(
             f"assumed that it is not used in {' and '.join(missing)}, in which its output has "
             f"another precision or there is none"
@@ -132,9 +136,9 @@ def _backend(own: str, best: Shown, reading: Reading) -> AdaptedRotary:
     return AdaptedRotary(
         name=own,
         title=f"{own}, read as {COMPONENT}",
-        recipes={COMPONENT: Recipe(best.form.build, best.form)},
+        recipes={COMPONENT: Recipe(form.build, form)},
         choices=declared,
-        limits=Limits(dropout=False, positions=kinds(best.form), precisions=computes),
+        limits=Limits(dropout=False, positions=kinds(form), precisions=computes),
         understood=(judged_as, *doubts, *said, *chosen(declared, reading)),
         assumed=tuple(doubts),
         summary=f"{own} called with {'; '.join(said)}",

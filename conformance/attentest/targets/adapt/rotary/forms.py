@@ -53,11 +53,25 @@ class Maker:
 
 
 class Held(nn.Module):
-    """A module that a user wrote, and the sizes that it was built at."""
+    """A module that a user wrote, and the sizes that it was built at.
 
-    def __init__(self, thing: nn.Module, sizes: Sizes) -> None:
+    With `single_tables` its real buffers are never cast to less than float32.
+    """
+
+    def __init__(self, thing: nn.Module, sizes: Sizes, *, single_tables: bool = False) -> None:
         super().__init__()
-        self.thing, self.sizes = thing, sizes
+        self.thing, self.sizes, self.single_tables = thing, sizes, single_tables
+
+    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> "Held":
+        def cast(tensor: Tensor) -> Tensor:
+            found = fn(tensor)
+            is_table = found.is_floating_point() and not isinstance(tensor, nn.Parameter)
+            if is_table and self.single_tables and found.element_size() < 4:  # bytes of a float32
+                return tensor.to(found.device, torch.float32)
+            return found
+
+        super()._apply(cast, recurse)  # type: ignore[no-untyped-call]  # torch leaves it untyped
+        return self
 
 
 @dataclass(frozen=True)
@@ -73,7 +87,8 @@ class Form:
     """One way to call rotary positions.
 
     `apply` turns x with the tables, None where the maker does; `applied` are its arguments.
-    `layout` is one of :data:`LAYOUTS`, `style` one of :data:`STYLES`.
+    `layout` is one of :data:`LAYOUTS`, `style` one of :data:`STYLES`. With `single_tables` the
+    buffers of a module stay in float32 where it is cast to half precision.
     """
 
     maker: Maker
@@ -81,11 +96,14 @@ class Form:
     applied: Arguments | None
     layout: str
     style: str
+    single_tables: bool = False
 
     def build(self, sizes: Sizes) -> Held | HeldPlain:
         """Return what is called, built at `sizes`."""
         made = self.maker.built(sizes)
-        return Held(made, sizes) if isinstance(made, nn.Module) else HeldPlain(made, sizes)
+        if isinstance(made, nn.Module):
+            return Held(made, sizes, single_tables=self.single_tables)
+        return HeldPlain(made, sizes)
 
     def __call__(
         self, built: Held | HeldPlain, x: Tensor, positions: Tensor | None = None

@@ -76,13 +76,17 @@ def _of_form(form: Form, bases: list[float]) -> Shown | None:
 
 
 def answer(
-    form: Form, x: Floats, positions: Tokens | None, precision: str = "float64"
+    form: Form,
+    x: Floats,
+    positions: Tokens | None,
+    precision: str = "float64",
+    sizes: Sizes = SIZES,
 ) -> Floats | None:
     """Return the output (B, H, L, E), None where there is none of the shape and precision of x."""
     dtype = DTYPES[precision]
     try:
         with undisturbed():
-            built = form.build(SIZES)
+            built = form.build(sizes)
             if isinstance(built, torch.nn.Module):
                 cast_real(built, dtype)
             tensor = torch.from_numpy(x).to(dtype)

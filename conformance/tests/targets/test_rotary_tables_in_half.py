@@ -1,0 +1,64 @@
+"""Rotary positions whose tables are rounded where a module is cast: an assumption, and no more."""
+
+import pytest
+import torch
+
+from attentest.judging.bench import Bench
+from attentest.judging.judge import judge
+from attentest.targets.resolve import load
+
+torch.set_num_threads(1)
+
+CODE = '''import torch
+from torch import nn
+
+
+class RotaryEmbedding(nn.Module):
+    """x: (B, H, T, D)"""
+
+    def __init__(self, dim, base=10000):
+        super().__init__()
+        self.register_buffer("inv_freq", 1.0 / (base ** (torch.arange(0, dim, 2).float() / dim)))
+
+    def forward(self, x, position_ids):
+        angles = position_ids[:, None, :, None].float() * self.inv_freq.float()
+        table = torch.cat((angles, angles), -1)
+        a, b = x.chunk(2, dim=-1)
+        turned = torch.cat((-b, a), dim=-1)
+        return x * table.cos().to(x.dtype) + turned * table.sin().to(x.dtype)
+'''
+KEPT = "assumed that its buffers stay in float32"
+
+
+def read(folder, code, **reading):
+    file = folder / "turned.py"
+    file.write_text(code)
+    return load(f"{file}:RotaryEmbedding", reading or None)
+
+
+def half_precision(backend):
+    return judge(Bench.for_status(backend, effort=0.3), "rotary.half-precision").status
+
+
+def test_tables_that_a_cast_rounds_are_an_assumption(tmp_path):
+    backend = read(tmp_path, CODE)
+    assert any(one.startswith(KEPT) for one in backend.assumed)
+    assert half_precision(backend) == "pass"
+
+
+def test_strict_reports_tables_that_a_cast_rounds(tmp_path):
+    backend = read(tmp_path, CODE, strict=True)
+    assert not any(one.startswith(KEPT) for one in backend.assumed)
+    assert half_precision(backend) == "violation"
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [
+        ("None].float()", "None].to(x.dtype)"),
+        ("table.cos().to(x.dtype)", "table.to(x.dtype).cos()"),
+    ],
+)
+def test_positions_or_angles_in_half_precision_are_reported(right, wrong, tmp_path):
+    assert CODE.count(right) == 1
+    assert half_precision(read(tmp_path, CODE.replace(right, wrong))) == "violation"
