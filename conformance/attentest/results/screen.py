@@ -21,6 +21,8 @@ _DOUBTFUL = (
     "embeddings and positions of ",
     "hides no padding",
     "assumed the choices of ",
+    "norm_variance=unbiased",
+    "nothing is added to its scores",
 )
 """Words of the assumptions that are listed first: what they are about is often a mistake."""
 

@@ -47,6 +47,11 @@ def names_padding(thing: Any) -> bool:
     return any("pad" in one.lower() for one in _names_in(thing))
 
 
+def names_alibi(thing: Any) -> bool:
+    """Say whether a name in the code of `thing` is one of attention with linear biases."""
+    return any("alibi" in one.lower() for one in _names_in(thing))
+
+
 def _names_in(thing: Any) -> set[str]:
     """Return the names, attributes and arguments in the code of `thing`, none where it has none."""
     try:

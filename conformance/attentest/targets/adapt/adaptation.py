@@ -25,7 +25,7 @@ from attentest.targets.adapt.assumptions import (
     epsilon_given,
     measured,
     summary,
-    unusual_epsilons,
+    unusual,
 )
 from attentest.targets.adapt.code import Code, code_of, of_instance
 from attentest.targets.adapt.components import component_guessed, component_named
@@ -324,7 +324,7 @@ def _adapted(code: Code, reading: Reading) -> Adapted:
         *epsilon_given(code, reading),
         *(code.construction.assumed if code.construction is not None else []),
         *constants.assumed(code.constants),
-        *unusual_epsilons(declared, reading, code),
+        *unusual(declared, reading, code),
         *[SINGLE] * bool(single),
         *[SEVERAL] * (backend.limits.fewest_heads > 1),
         *[FIXED_DROPOUT] * backend.limits.fixed_dropout,

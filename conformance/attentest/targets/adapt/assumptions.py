@@ -14,6 +14,7 @@ from attentest.targets.adapt.names import EPSILON
 from attentest.targets.adapt.reading import Reading
 from attentest.targets.adapt.ungiven import ungiven_of
 from attentest.targets.signatures import constructor_arguments
+from attentest.targets.unjudged import names_alibi
 from attentest_spec import CHOICES
 from attentest_spec.choices import Value
 
@@ -28,6 +29,14 @@ IDLE_DROPOUT = (
 OWN_EPSILON = (
     "assumed {}=1e-06: its default, None, is another epsilon in every precision, as torch has it, "
     "and this spec has one for all; --give {}=VALUE sets it"
+)
+UNBIASED = (
+    "assumed norm_variance=unbiased, as measured: if you meant biased, as torch has it, this is a "
+    "mistake; --choice norm_variance=biased"
+)
+NO_ALIBI = (
+    "assumed that nothing is added to its scores by position, as measured, though its code names "
+    "ALiBi: if they are meant to fall with the distance, this is a mistake"
 )
 USUAL_EPSILONS = (1e-3, 1e-5, 1e-6, 1e-7, 1e-8, 1e-12)
 """The epsilons of norms that libraries have as defaults."""
@@ -73,7 +82,11 @@ def assumed(declared: Mapping[str, Value], reading: Reading) -> Iterator[str]:
     """Yield the choices that were inferred and are not the paper's, with the consequence."""
     for name, value in declared.items():
         paper = CHOICES[name].paper
-        if name not in reading.choices and paper not in (None, value):
+        if name in reading.choices:
+            continue
+        if (name, value) == ("norm_variance", "unbiased"):
+            yield UNBIASED
+        elif paper not in (None, value):
             yield (
                 f"assumed {name}={_shown(value)}, as measured: if you meant {paper} (the paper's), "
                 f"this is a mistake, and --strict reports it"
@@ -93,7 +106,14 @@ def epsilon_given(code: Code, reading: Reading) -> Iterator[str]:
             yield OWN_EPSILON.format(own, own)
 
 
-def unusual_epsilons(declared: Mapping[str, Value], reading: Reading, code: Code) -> Iterator[str]:
+def unusual(declared: Mapping[str, Value], reading: Reading, code: Code) -> Iterator[str]:
+    """Yield what the numbers show and names or habit deny: epsilons, and biases of zero."""
+    yield from _unusual_epsilons(declared, reading, code)
+    if declared.get("relative_bias", "") == "none" and names_alibi(code.thing):
+        yield NO_ALIBI
+
+
+def _unusual_epsilons(declared: Mapping[str, Value], reading: Reading, code: Code) -> Iterator[str]:
     """Yield each measured epsilon of a norm that is no usual value and no default of `code`."""
     held = constructor_arguments(code.thing) if code.construction is not None else {}
     named = [held[own].default for own in held if squashed(own) in EPSILON]
