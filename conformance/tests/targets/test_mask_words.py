@@ -2,6 +2,7 @@
 
 import pytest
 
+from attentest.targets.adapt.layouts import documented_layout
 from attentest.targets.adapt.masks import meanings_by_words
 
 
@@ -43,3 +44,30 @@ def test_words_say_what_a_mask_means(argument: str, words: str, meaning: str) ->
 def test_additive_mask_whose_numbers_are_named_may_be_either() -> None:
     words = "The attention_mask is additive (0 keeps, -10000 drops)."
     assert meanings_by_words("attention_mask", words)[0] == ("blocks", "additive")
+
+
+def test_sentence_about_another_argument_says_nothing() -> None:
+    words = "key_padding_mask: True marks padding."
+    others = ["attn_mask", "key_padding_mask"]
+    assert meanings_by_words("attn_mask", words, others=others) == ((), "")
+    assert meanings_by_words("key_padding_mask", words, others=others[:1])[0] == ("blocks",)
+    assert meanings_by_words("attn_mask", "True in a mask is hidden.", others=others)[0]
+
+
+@pytest.mark.parametrize(
+    ("words", "layout"),
+    [
+        ("x: (B, T, D)", "batch-first"),
+        ("query of shape (batch, seq_len, dim)", "batch-first"),
+        ("query: [T, B, C]", "sequence-first"),
+        ("Input shape: Time x Batch x Channel", "sequence-first"),
+        ("x: (L, N, E), key_padding_mask: (N, L)", "sequence-first"),
+        ("key_padding_mask: (B, T), True marks padding", ""),
+        ("attn_mask: (B, T, S) is added", ""),
+        ("attn_mask (B, T, S), x (T, B, D)", "sequence-first"),
+        ("tokens (batch, length)", ""),
+        ("x is (B, T, D) or (T, B, D)", ""),
+    ],
+)
+def test_words_say_how_sequences_lie(words: str, layout: str) -> None:
+    assert documented_layout(words) == layout

@@ -278,7 +278,8 @@ class _Mask:
 
         Words decide what an entry means, the user's first. What a call shows decides the rest.
         """
-        meanings, source = masks.meanings_by_words(self.own, self.code.words)
+        others = [one for one in self.adapter.signature.parameters if "_mask" in one]
+        meanings, source = masks.meanings_by_words(self.own, self.code.words, others=others)
         meant, by = reading.meaning_of(self.own), "you"
         if self.code.inner is not None and self.code.inner.stack and self.own == KEEP:
             meant, by = "keep", "ids"

@@ -1,5 +1,6 @@
 """The layouts of tensors in code that has another one than the contract."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -111,15 +112,30 @@ def sequence_first(layout: Layout) -> bool:
     return layout.swap == (0, 1)
 
 
-_BATCH_FIRST = ("(batch", "[batch", "(b,l", "(b,t", "(b,s", "(b,n", "[b,l", "[b,t", "[b,s", "(n,l")
-_SEQUENCE_FIRST = ("(seq", "[seq", "(l,b", "(t,b", "(s,b", "[l,b", "[t,b", "[s,b", "(l,n", "(s,n")
+_BATCH_FIRST = ("batch", "b,l", "b,t", "b,s", "b,n", "n,l")
+_SEQUENCE_FIRST = ("seq", "l,b", "t,b", "s,b", "l,n", "s,n")
+_SPOKEN = r"(time|seq\w*|len\w*)xbatch", r"batchx(time|seq|len)"
+_BRACKETS = re.compile(r"[(\[]([^()\[\]]*)[)\]]")
 
 
 def documented_layout(words: str) -> str:
-    """Return the layout that documentation states, "" where it states none or both."""
+    """Return the layout that documentation states, "" where it states none or both.
+
+    Shapes of two axes are those of ids and masks, and say nothing of sequences of vectors.
+    """
     text = squashed("".join(words.split()))
-    first = any(start in text for start in _BATCH_FIRST)
-    second = any(start in text for start in _SEQUENCE_FIRST)
+    shapes, end = [], 0
+    for found in _BRACKETS.finditer(text):
+        if found[1].count(",") > 1 and "mask" not in text[end : found.start()][-_NEAR:]:
+            shapes.append(found[1])
+        end = found.end()
+    second, first = (re.search(one, text) is not None for one in _SPOKEN)
+    first |= any(one.startswith(_BATCH_FIRST) for one in shapes)
+    second |= any(one.startswith(_SEQUENCE_FIRST) for one in shapes)
     if first == second:
         return ""
     return "batch-first" if first else "sequence-first"
+
+
+_NEAR = 24
+"""Letters before a shape among which the name of what has it stands."""

@@ -5,7 +5,7 @@ convention: words decide first, and a probing call only where they say nothing.
 """
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import product
 
@@ -223,19 +223,20 @@ _BY_WORDS = (
 
 
 def meanings_by_words(
-    argument: str, words: str, about: str = r"mask"
+    argument: str, words: str, about: str = r"mask", others: Iterable[str] = ()
 ) -> tuple[tuple[str, ...], str]:
     """Return what the mask `argument` can mean by its documentation or name, and which of them.
 
     Empty where neither says it. A name decides between keeping and hiding alone: what is added to
     the scores goes by the same names. `about` is the pattern of the sentences that count; those
-    that name the argument come first.
+    that name the argument come first, and those that name one of the `others` are about that.
     """
     if is_length(argument):
         return ("lengths",), "name"
     plain = re.sub(_UNHIDDEN, "visible", words.lower())
     lines = [line for line in re.split(r"[\n;.]\s", plain) if re.search(about, line)]
-    own = [line for line in lines if re.search(rf"\b{re.escape(argument.lower())}\b", line)]
+    own = [line for line in lines if _names(argument, line)]
+    lines = [line for line in lines if line in own or not any(_names(o, line) for o in others)]
     for held, (pattern, meaning) in product((own, lines), _BY_WORDS):
         said = next((line for line in held if re.search(pattern, line)), None)
         if said is not None:
@@ -246,6 +247,10 @@ def meanings_by_words(
         if re.search(pattern, squashed(argument)):
             return (meaning, "additive"), "name"
     return (), ""
+
+
+def _names(argument: str, line: str) -> bool:
+    return re.search(rf"\b{re.escape(argument.lower())}\b", line) is not None
 
 
 _BETWEEN = (

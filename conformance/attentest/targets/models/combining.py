@@ -61,7 +61,7 @@ def said_of_masks(
     """Return what each mask argument means by its documentation or its name, and which of them."""
     if reading.mask:
         return {}
-    return {own: meanings_by_words(own, doc) for own in read.masks}
+    return {own: meanings_by_words(own, doc, others=read.masks) for own in read.masks}
 
 
 def against_words(
