@@ -192,3 +192,18 @@ def test_private_fields_of_a_configuration_are_no_sizes(tmp_path):
     folder = write_files(tmp_path, private_fields=PRIVATE)
     backend = attentest.adapted(str(folder / "private_fields.py:FeedForward"))
     assert "_out_features" not in "\n".join(backend.understood)
+
+
+@pytest.mark.parametrize(
+    ("outer", "inner"), [("d_hid", "d_inner_hid"), ("d_in", "d_hid"), ("d_model", "d_hid")]
+)
+def test_a_hidden_width_beside_another_is_the_outer_or_the_inner_one(outer, inner, tmp_path):
+    name = f"widths_{outer}_{inner}"
+    text = PRIVATE[PRIVATE.index("class FeedForward") :]
+    text = text.replace("config: Config", f"{outer}, {inner}")
+    text = text.replace("config.hidden_size", outer).replace("config.intermediate_size", inner)
+    folder = write_files(tmp_path, **{name: f"from torch import nn\n\n\n{text}"})
+    backend = attentest.adapted(str(folder / f"{name}.py:FeedForward"))
+    said = "\n".join(backend.understood)
+    assert f"{outer}=d_model" in said
+    assert f"{inner}=d_ff" in said

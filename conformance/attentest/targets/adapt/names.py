@@ -109,7 +109,7 @@ WIDTH = words(
     "nummodel depthatt depthout depthkeyvalue numqinputchannels numkvinputchannels "
     "nchannels din dout dinput doutput nembed nfeatures nhidden "
     "embeddingdimension modeldimension nunits units outdim encoderembeddim decoderembeddim "
-    "querydim contextdim dimensionality attentiondim"
+    "querydim contextdim dimensionality attentiondim dhid"
 )
 """The width of the model, input and output widths included."""
 
@@ -122,7 +122,7 @@ INNER = words(
     "decoderffndim encoderffnembeddim decoderffnembeddim ninner innerunits innersize dunits "
     "dimhidden ffnsize nhidden ffinnerdim inner feedforwarddimension nstate numff "
     "intermediatefeatures ffndimension nmlphidden mlpsize mlpwidth mlphidden mlphiddendim "
-    "linearunits eunits"
+    "linearunits eunits dinnerhid innerhid"
 )
 """The inner width of a feed-forward network; some are the model's where no other name is."""
 
