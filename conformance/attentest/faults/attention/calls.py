@@ -20,7 +20,7 @@ def layout_assumed(self: Hooks, query: Tensor, key: Tensor, factor: float) -> Te
     return self.correct.scores(query, key.as_strided(key.shape, strides), factor)
 
 
-@fault("attention.view-of-strided", "strided-inputs-accepted", seam="mix", kind="loud")
+@fault("attention.view-of-strided", "strided-inputs-accepted", seam="mix")
 def view_of_strided(self: Hooks, weights: Tensor, value: Tensor) -> Tensor:
     """Samples and heads are merged by a view, which transposed inputs do not allow.
 

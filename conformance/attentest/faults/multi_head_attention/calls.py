@@ -63,9 +63,7 @@ def layout_assumed(
     return self.correct.multi_head_attention(module, query, read, value, mask)
 
 
-@fault(
-    "multi_head_attention.view-of-strided", "strided-inputs-accepted", seam="project", kind="loud"
-)
+@fault("multi_head_attention.view-of-strided", "strided-inputs-accepted", seam="project")
 def view_of_strided(self: Hooks, module: Node, name: str, x: Tensor) -> Tensor:
     """Samples and positions are merged by a view, which transposed inputs do not allow.
 
