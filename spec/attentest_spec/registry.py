@@ -26,17 +26,17 @@ class NotInstalled(LoadFailure):
 
 def names() -> list[str]:
     """Return the names of all announced backends, sorted."""
-    return sorted({entry.name for entry in entry_points(group=GROUP)})
+    return list(_announced())
 
 
 def installed() -> list[str]:
     """Return the names of the backends whose library is installed, sorted; imports nothing."""
-    return [name for name in names() if not install_command(name)]
+    return [name for name, entry in _announced().items() if not _lacking(entry)]
 
 
 def not_installed() -> dict[str, str]:
     """Return the backends whose library is missing, with the command that installs it."""
-    return {name: command for name in names() if (command := install_command(name))}
+    return {name: _command(entry) for name, entry in _announced().items() if _lacking(entry)}
 
 
 def install_command(name: str) -> str:
@@ -65,11 +65,19 @@ def load(name: str) -> Backend:
     return _imported(name, _entry(name))
 
 
+def _announced() -> dict[str, EntryPoint]:
+    """Return the entries by their names, sorted; of several with one name, the first."""
+    found: dict[str, EntryPoint] = {}
+    for entry in entry_points(group=GROUP):
+        found.setdefault(entry.name, entry)
+    return dict(sorted(found.items()))
+
+
 def _entry(name: str) -> EntryPoint:
-    entries = [entry for entry in entry_points(group=GROUP) if entry.name == name]
-    if not entries:
-        raise UnknownName("backend", name, names())
-    return entries[0]
+    announced = _announced()
+    if name not in announced:
+        raise UnknownName("backend", name, list(announced))
+    return announced[name]
 
 
 def _imported(name: str, entry: EntryPoint) -> Backend:

@@ -6,7 +6,9 @@ import pytest
 from folders import SUPPORT
 from projects import BLIND, CLAUSES, project, ran
 
+from attentest.interfaces.pytest import plugin
 from attentest.interfaces.pytest.items import bench_of
+from attentest_spec import registry
 from attentest_spec.clauses import clauses
 
 MINIATURES = SUPPORT / "miniatures.py"
@@ -205,3 +207,11 @@ def test_an_unknown_component_or_precision_is_one_line(pytester, words, near):
     result = ran(pytester, *words)
     assert result.ret == 4
     result.stderr.fnmatch_lines([f"*did you mean {near}*"])
+
+
+def test_installed_backends_are_looked_for_once(pytester, monkeypatch):
+    asked = []
+    monkeypatch.setattr(registry, "installed", lambda: asked.append("") or ["one"])
+    config = pytester.parseconfig()
+    assert [plugin._installed(config) for _ in range(2)] == [["one"], ["one"]]
+    assert len(asked) == 1

@@ -96,10 +96,20 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Run every check of the suite once per backend."""
     if hasattr(metafunc.function, "clause") and "backend" in metafunc.fixturenames:
-        from attentest_spec import registry
-
-        named = list(backends(metafunc.config)) or registry.installed()
+        named = list(backends(metafunc.config)) or _installed(metafunc.config)
         metafunc.parametrize("backend", named, indirect=True, scope="session")
+
+
+_INSTALLED = pytest.StashKey[list[str]]()
+
+
+def _installed(config: pytest.Config) -> list[str]:
+    """Return the installed backends, which are looked for once: every check asks for them."""
+    from attentest_spec import registry
+
+    if _INSTALLED not in config.stash:
+        config.stash[_INSTALLED] = registry.installed()
+    return config.stash[_INSTALLED]
 
 
 @pytest.fixture(scope="session")
