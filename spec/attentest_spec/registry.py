@@ -31,12 +31,14 @@ def names() -> list[str]:
 
 def installed() -> list[str]:
     """Return the names of the backends whose library is installed, sorted; imports nothing."""
-    return [name for name, entry in _announced().items() if not _lacking(entry)]
+    entries = _announced()
+    return [name for name in names() if not _lacking(entries[name])]
 
 
 def not_installed() -> dict[str, str]:
     """Return the backends whose library is missing, with the command that installs it."""
-    return {name: _command(entry) for name, entry in _announced().items() if _lacking(entry)}
+    entries = _announced()
+    return {name: _command(entries[name]) for name in names() if _lacking(entries[name])}
 
 
 def install_command(name: str) -> str:

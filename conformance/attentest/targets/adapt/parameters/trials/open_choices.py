@@ -131,7 +131,7 @@ def _error(compute: Compute, stage: Stage, given: Setting) -> float:
         return np.inf
     if expected.shape != stage.output.shape:
         return np.inf
-    return float(np.abs(expected - stage.output).max() / np.abs(stage.output).max())
+    return float(np.abs(expected - stage.output).max() / (np.abs(stage.output).max() or 1.0))
 
 
 def rounded_positions(
