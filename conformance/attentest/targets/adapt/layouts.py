@@ -138,4 +138,4 @@ def documented_layout(words: str) -> str:
 
 
 _NEAR = 24
-"""Letters before a shape among which the name of what has it stands."""
+"""Letters before a shape in which the name of its argument is looked for."""

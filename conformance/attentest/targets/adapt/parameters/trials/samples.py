@@ -12,7 +12,7 @@ def part_samples(component: str, fired: Fired | None) -> list[Sample]:
     """Return what passed through a submodule as a sample of `component`, if it can be one."""
     if fired is None:
         return []
-    inputs = [batch_first(one) for one in unlike(fired.inputs) if one.ndim == 3]
+    inputs = [batch_first(one) for one in distinct(fired.inputs) if one.ndim == 3]
     output = batch_first(fired.output)
     if component != "multi_head_attention":
         return [Sample((inputs[0],), output)] if len(inputs) == 1 else []
@@ -25,7 +25,7 @@ def part_samples(component: str, fired: Fired | None) -> list[Sample]:
     return [Sample((query, key, value, mask), output) for mask in (None, causal)]
 
 
-def unlike(arrays: Sequence[Floats]) -> list[Floats]:
+def distinct(arrays: Sequence[Floats]) -> list[Floats]:
     """Return the arrays without those that are equal to an earlier one."""
     found: list[Floats] = []
     for one in arrays:

@@ -6,7 +6,7 @@ from attentest.targets.adapt.parameters.behaviour import Compute, Fired, Run, Sa
 from attentest.targets.adapt.parameters.layers import Part
 from attentest.targets.adapt.parameters.stacks import Layers
 from attentest.targets.adapt.parameters.trials.open_choices import OPEN
-from attentest.targets.adapt.parameters.trials.samples import batch_first, part_samples, unlike
+from attentest.targets.adapt.parameters.trials.samples import batch_first, distinct, part_samples
 from attentest_spec import Setting, Sizes
 from attentest_spec.masks import padding_mask, target_mask
 from attentest_spec.model import embed
@@ -108,11 +108,11 @@ def _of_layer(
 
 
 def _states(fired: Fired | None, sizes: Sizes) -> list[Floats]:
-    """Return the unlike inputs (B, L, D) of a call, the sequence that it returns first."""
+    """Return the distinct inputs (B, L, D) of a call, the sequence that it returns first."""
     if fired is None:
         return []
     output = batch_first(fired.output)
-    found = [batch_first(one) for one in unlike(fired.inputs) if one.ndim == output.ndim == 3]
+    found = [batch_first(one) for one in distinct(fired.inputs) if one.ndim == output.ndim == 3]
     found = [one for one in found if one.shape[-1] == sizes.d_model]
     return sorted(found, key=lambda one: one.shape != output.shape)
 
