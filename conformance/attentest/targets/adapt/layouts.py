@@ -114,7 +114,7 @@ def sequence_first(layout: Layout) -> bool:
 
 _BATCH_FIRST = ("batch", "b,l", "b,t", "b,s", "b,n", "n,l")
 _SEQUENCE_FIRST = ("seq", "l,b", "t,b", "s,b", "l,n", "s,n")
-_SPOKEN = r"(time|seq\w*|len\w*)xbatch", r"batchx(time|seq|len)"
+_SPOKEN = r"\b(time|seq\w*|len\w*) x batch", r"\bbatch x (time|seq|len)"
 _BRACKETS = re.compile(r"[(\[]([^()\[\]]*)[)\]]")
 
 
@@ -129,7 +129,7 @@ def documented_layout(words: str) -> str:
         if found[1].count(",") > 1 and "mask" not in text[end : found.start()][-_NEAR:]:
             shapes.append(found[1])
         end = found.end()
-    second, first = (re.search(one, text) is not None for one in _SPOKEN)
+    second, first = (re.search(one, words.lower()) is not None for one in _SPOKEN)
     first |= any(one.startswith(_BATCH_FIRST) for one in shapes)
     second |= any(one.startswith(_SEQUENCE_FIRST) for one in shapes)
     if first == second:
