@@ -63,6 +63,11 @@ def families(folder: Path) -> str:
     return f"python {ROOT}/docs/families.py {mode} {folder.name}"
 
 
+def workers(folder: Path) -> str:
+    """Return the option for one process per backend, as envs run in parallel themselves."""
+    return f"--workers {len(names(folder).split())}"
+
+
 def rank(folder: Path) -> tuple[bool, bool, str]:
     """Return where an env comes: those with families take longest, then those with a library."""
     return not families(folder), not extra(folder), folder.name
@@ -75,7 +80,7 @@ for one in FOLDERS:
     os.environ |= {
         f"ATTENTEST_FOLDER_{one.name}": f"-e {one}{extra(one)}",
         f"ATTENTEST_RUN_{one.name}": f"{names(one)} {declared(one, '--deviations=')} "
-        f"{undiagnosed(one)}",
+        f"{undiagnosed(one)} {workers(one)}",
         f"ATTENTEST_FAMILIES_{one.name}": families(one),
         f"ATTENTEST_PYTEST_{one.name}": f"{declared(one, '--override-ini=attentest_deviations=')} "
         f"--pyargs attentest.suite {effort(one)} {names(one, '--backend=')} {few}",

@@ -17,6 +17,7 @@ from attentest.harness.errors import ProcessFailure, Unavailable
 from attentest.harness.messages import Event, disturbed
 from attentest.harness.process import Child, Isolation, in_threads
 from attentest.harness.starting import prepare
+from attentest.judging.ahead import Ahead, processes_for
 from attentest.results.blocks import UNSOUGHT
 from attentest.results.plan import Plan
 from attentest.results.run import BackendRun, Description, Run
@@ -42,7 +43,9 @@ def run(
     listener: Listener = lambda judged, verdict: None,
     fail_fast: bool = False,
 ) -> Run:
-    """Judge every target under `plan`, at most `workers` at a time (as many as there are cores).
+    """Judge every target under `plan` in at most `workers` processes (as many as there are cores).
+
+    A long plan for fewer targets is divided among several processes; the verdicts are the same.
 
     With the address of a `scheduler` each is judged by a worker of its Dask cluster, and its
     verdicts come when all of them are there; raises :class:`NoScheduler` where none answers.
@@ -59,15 +62,16 @@ def run(
         with lock:
             listener(judged, verdict)
 
-    def judge(target: str) -> BackendRun:
-        return _Trial(BackendRun(target), plan, one_at_a_time, stop, fail_fast).run()
+    workers = workers or os.cpu_count() or 1
+    each = 1 if fail_fast else processes_for(plan, workers // max(1, len(targets)))
 
-    if len(targets) > 1:
+    def judge(target: str) -> BackendRun:
+        return _Trial(BackendRun(target), plan, one_at_a_time, stop, fail_fast, each).run()
+
+    if len(targets) > 1 or each > 1:
         prepare()
     judged = in_threads(
-        {number: partial(judge, target) for number, target in enumerate(targets)},
-        workers or os.cpu_count() or 1,
-        stop,
+        {number: partial(judge, target) for number, target in enumerate(targets)}, workers, stop
     )
     return Run.of(plan, list(judged.values()))
 
@@ -103,6 +107,7 @@ class _Trial:
     listener: Listener
     stop: threading.Event
     fail_fast: bool
+    processes: int = 1
     loaded: bool = False  # by the worker of the moment
     described: bool = False  # by any worker
     found: Verdict | None = None  # of the clause that is next, its diagnosis under way
@@ -115,6 +120,11 @@ class _Trial:
         return self.plan.clauses[len(self.result.verdicts) :]
 
     def run(self) -> BackendRun:
+        """Judge to the end, in several processes where the plan is divided among them."""
+        with Ahead(self._remote, self.plan, self.processes - 1, self._read) as ahead:
+            return self._judged(ahead)
+
+    def _judged(self, ahead: Ahead) -> BackendRun:
         """Judge to the end, replacing workers that hang or die.
 
         Those that are lost in the search for a likely cause are no reason to judge no more: as
@@ -122,7 +132,7 @@ class _Trial:
         """
         status, lost, slow = "", 0, 0
         while lost < PATIENCE:
-            failure = self._one_worker()
+            failure = self._one_worker(ahead)
             if self.result.failure:
                 self.listener(self.result, None)
             if failure is None:
@@ -152,13 +162,14 @@ class _Trial:
         self.result.verdicts.append(verdict)
         self.listener(self.result, verdict)
 
-    def _one_worker(self) -> Unavailable | None:
+    def _one_worker(self, ahead: Ahead) -> Unavailable | None:
         """Let one worker judge the rest; return the failure that costs a verdict, if any."""
         self.loaded = False
         try:
-            with self._remote.process() as worker:
+            with self._remote(self.stop).process() as worker:
                 self._describe(worker)
-                self._judge(worker)
+                ahead.start()  # not before: a backend that can be loaded once is judged by one
+                self._judge(worker, ahead)
         except LoadFailure as failure:
             return self._not_loaded(ProcessFailure("crash", str(failure)))
         except Unavailable as failure:
@@ -170,10 +181,9 @@ class _Trial:
             self.result.measured = {"measuring": f"not finished: {failure}"}
         return None
 
-    @property
-    def _remote(self) -> Remote:
+    def _remote(self, stop: threading.Event) -> Remote:
         limits = self.plan.limit, self.plan.memory, process.LOAD_LIMIT
-        isolation = Isolation(*limits, stop=self.stop)
+        isolation = Isolation(*limits, stop=stop)
         targets = (self.result.target,)
         return Remote("attentest.judging.worker", targets, isolation, self.plan.reading)
 
@@ -197,15 +207,24 @@ class _Trial:
             self.result.description = description
             self.listener(self.result, None)
 
-    def _judge(self, worker: Child) -> None:
-        measured = worker.call(
-            "judge",
-            listen=partial(self._take, worker),
-            target=self.result.target,
-            plan=replace(self.plan, clauses=self.rest).as_dict(),
-            fail_fast=self.fail_fast,
-        )
-        if self.rest or not isinstance(measured, dict):
+    def _judge(self, worker: Child, ahead: Ahead) -> None:
+        """Take the verdicts that were reached ahead, and let `worker` judge the other clauses."""
+        while rest := self.rest:
+            if verdict := ahead.take(rest[0], self.stop):
+                self._keep(verdict)
+                continue
+            asked = ahead.before(rest)
+            worker.call(
+                "judge",
+                listen=partial(self._take, worker),
+                target=self.result.target,
+                plan=replace(self.plan, clauses=asked).as_dict(),
+                fail_fast=self.fail_fast,
+            )
+            if self.rest not in (rest[len(asked) :], ()):
+                raise disturbed()
+        measured = worker.call("measure", target=self.result.target, plan=self.plan.as_dict())
+        if not isinstance(measured, dict):
             raise disturbed()
         self.result.measured = measured
 

@@ -23,7 +23,12 @@ checks()  # imported before the backend, which may change what imports find
 
 def methods(backend: Backend) -> Methods:
     """Return what a worker answers about `backend`."""
-    return {"describe": partial(_describe, backend), "judge": partial(_judge, backend)}
+    judging = _Judging(backend)
+    return {
+        "describe": partial(_describe, backend),
+        "judge": judging.judge,
+        "measure": judging.measure,
+    }
 
 
 METHODS = on_target(methods)
@@ -36,41 +41,50 @@ def _describe(backend: Backend, *, target: str) -> dict[str, Any]:
         raise LoadFailure(f"{target} could not be described: {summary(failure)}") from failure
 
 
-def _judge(
-    backend: Backend, *, target: str, plan: dict[str, Any], fail_fast: bool, tell: Listener
-) -> dict[str, str]:
-    """Judge every clause of the plan, with an event for each step; return what is measured.
+class _Judging:
+    """A backend that is judged, on one bench for all calls: it keeps what was found before."""
 
-    Where it is to `fail_fast`, the first verdict that fails a run is the last.
-    """
-    asked = Plan.from_dict(plan)
-    bench = Bench(
-        backend,
-        precision=asked.precision,
-        device=asked.device,
-        seed=asked.seed,
-        effort=asked.effort,
-        shrink=asked.shrink,
-        diagnose=asked.diagnose,
-        loader=resolve.loader(target),
-    )
+    def __init__(self, backend: Backend) -> None:
+        self._backend = backend
+        self._bench: Bench | None = None
 
-    def report(step: str, verdict: Verdict) -> None:
-        tell({"step": step, **plain_value(verdict.as_dict())})
+    def judge(self, *, target: str, plan: dict[str, Any], fail_fast: bool, tell: Listener) -> None:
+        """Judge every clause of the plan, with an event for each step.
 
-    collect_rarely()
-    for slug in asked.clauses:
-        tell({"step": "start", "clause": slug})
-        verdict = judge(bench, slug, partial(report, "found"))
-        report("verdict", verdict)
-        if fail_fast and verdict.status.fails_run:
-            break
-    return _measured(bench)
+        Where it is to `fail_fast`, the first verdict that fails a run is the last. The settings are
+        those of the first call.
+        """
+        asked = Plan.from_dict(plan)
+        bench = self._bench = self._bench or self._made(target, asked)
 
+        def report(step: str, verdict: Verdict) -> None:
+            tell({"step": step, **plain_value(verdict.as_dict())})
 
-def _measured(bench: Bench) -> dict[str, str]:
-    try:
-        found: dict[str, str] = plain_value(statements(bench.subject()))
-    except Exception as failure:  # measuring is no judging: it may not cost a verdict
-        return {"measuring": f"not finished: {summary(failure)}"}
-    return found
+        collect_rarely()
+        for slug in asked.clauses:
+            tell({"step": "start", "clause": slug})
+            verdict = judge(bench, slug, partial(report, "found"))
+            report("verdict", verdict)
+            if fail_fast and verdict.status.fails_run:
+                break
+
+    def _made(self, target: str, plan: Plan) -> Bench:
+        return Bench(
+            self._backend,
+            precision=plan.precision,
+            device=plan.device,
+            seed=plan.seed,
+            effort=plan.effort,
+            shrink=plan.shrink,
+            diagnose=plan.diagnose,
+            loader=resolve.loader(target),
+        )
+
+    def measure(self, *, target: str, plan: dict[str, Any]) -> dict[str, str]:
+        """Return what is measured and not judged."""
+        bench = self._bench or self._made(target, Plan.from_dict(plan))
+        try:
+            found: dict[str, str] = plain_value(statements(bench.subject()))
+        except Exception as failure:  # measuring is no judging: it may not cost a verdict
+            return {"measuring": f"not finished: {summary(failure)}"}
+        return found
