@@ -1,10 +1,10 @@
 """Prints what a verdict costs: ratios to `import torch`, measured in one run of `python speed.py`.
 
 A multi-head attention that is right and one that is wrong are checked, a backend is judged in full
-with one worker and with two, four together with two workers, and all with one. The commands are run in turn, several rounds, and
-the median is taken: the machine's speed drifts, the ratios much less. The ratios of CPU time hold
-on a busy machine too: half of that of four backends is what two workers need on two idle cores, if
-neither waits for the other.
+with one worker and with two, four together with two workers, and all with one. The commands are run
+in turn, several rounds, and the median is taken: the machine's speed drifts, the ratios much less.
+The ratios of CPU time hold on a busy machine too: half of that of four backends is what two workers
+need on two idle cores, if neither waits for the other.
 
 They write to a terminal, since the first block of a mistake shows there while the rest is judged.
 """
