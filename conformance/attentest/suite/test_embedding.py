@@ -130,18 +130,22 @@ def test_scale(subject: Subject, draw: Draw) -> None:
             )
 
 
-@check("embedding.shapes", examples=8)
+@check("embedding.shapes", examples=4)
 def test_shapes(subject: Subject, draw: Draw) -> None:
-    wanted = draw.choose((subject.precision, *subject.limits.precisions))
-    sizes = draw.sizes(layers=1)
-    probe = build_with_parameters(subject, draw, "embedding", sizes, precision=wanted)
-    for batch, length in ((1, 1), (3, 1), (1, draw.length()), (2, draw.length())):
-        tokens = draw.tokens(batch, length, sizes.source_vocabulary, sizes.source_pad)
-        output = probe.output(tokens)
-        same_shape(output, (batch, length, sizes.d_model))
-        same_precision(probe, output)
-        finite(output)
-        holds(as_floats(output).any(axis=-1).all(), "A token has a vector of zeros.", actual=output)
+    for wanted in dict.fromkeys((subject.precision, *subject.limits.precisions)):
+        sizes = draw.sizes(layers=1)
+        probe = build_with_parameters(subject, draw, "embedding", sizes, precision=wanted)
+        for batch, length in ((1, 1), (3, 1), (1, draw.length()), (2, draw.length())):
+            _shaped(probe, draw.tokens(batch, length, sizes.source_vocabulary, sizes.source_pad))
+
+
+def _shaped(probe: Probe, tokens: Array) -> None:
+    """Demand one vector of the width and precision of the model for each of the tokens (B, S)."""
+    output = probe.output(tokens)
+    same_shape(output, (*tokens.shape, probe.sizes.d_model))
+    same_precision(probe, output)
+    finite(output)
+    holds(as_floats(output).any(axis=-1).all(), "A token has a vector of zeros.", actual=output)
 
 
 @check("embedding.every-id-served", examples=6)
