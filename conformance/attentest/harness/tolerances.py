@@ -1,6 +1,6 @@
 """Tolerances: the error that correct code can make, from its arithmetic and its inputs."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from copy import copy
 from functools import partial
 from typing import Annotated, Any, TypeGuard
@@ -337,7 +337,8 @@ def _of_displaced_turns(
     """Return the error that wrong angles inside attention may make to its output.
 
     Angles are wrong by a few units of their arithmetic for each position, and sines and cosines
-    by as much: the reference is given positions that are wrong by that much.
+    by as many units: the reference is given positions that are wrong by that much, which turns a
+    pair, and columns of queries and keys that are wrong by as many units, which stretches it.
     """
     unit = SAFETY * angle_epsilon(probe.precision, choices, "rotary_arithmetic") / 2
     expected, other, worst = _expected(probe, inputs, method, pick, choices), copy(probe), 0.0
@@ -346,8 +347,24 @@ def _of_displaced_turns(
         other.displace = lambda places, rng=rng: (
             places + unit * (1.0 + places) * _SIGNS[rng.integers(2, size=np.shape(places))]
         )
+        other.parameters = _with_columns_off(probe.parameters, unit, rng)
         worst = max(worst, largest(_expected(other, inputs, method, pick, choices) - expected))
     return worst
+
+
+def _with_columns_off(
+    parameters: Mapping[str, Floats], unit: float, rng: np.random.Generator
+) -> dict[str, Floats]:
+    """Return `parameters` that give columns of queries and keys wrong by `unit` of their size."""
+    found = dict(parameters)
+    for projection in {name.rpartition(".")[0] for name in parameters}:
+        if projection.rpartition(".")[2] in ("query", "key"):
+            own = [f"{projection}.{part}" for part in ("weight", "bias")]
+            signs = _SIGNS[rng.integers(2, size=len(parameters[own[0]]))]
+            for name in own:
+                if name in found:
+                    found[name] = ((1.0 + unit * signs) * found[name].T).T
+    return found
 
 
 def _given_positions(probe: Probe, inputs: tuple[Input, ...]) -> Array | None:

@@ -20,6 +20,7 @@ from attentest.targets.adapt.limits import built
 from attentest.targets.adapt.masks import Style, is_length
 from attentest.targets.adapt.probing import Probe
 from attentest.targets.adapt.reading import GUIDE, Attempt, Contrary, Reading, Unclear
+from attentest.targets.adapt.unspecified import samples
 from attentest_spec import COMPONENTS
 
 _OUTDATED = "which fails"
@@ -286,6 +287,8 @@ class _Mask:
         if meant:
             meanings, source = (meant,), by
         shown, accepted, about = self._tried(meanings)
+        if shown and not reading.anyway:
+            samples.demand(self.code.name, self.probe, self.adapter, self.slot, shown, self.keys)
         if not meant and not shown:
             self._ask(meanings, source)
             if accepted is None and not self._shown()[1]:

@@ -35,6 +35,7 @@ from attentest.targets.adapt.unspecified.contexts import unattended
 from attentest.targets.adapt.unspecified.masked_queries import masks_queries
 from attentest.targets.adapt.unspecified.parameters import in_use, of_others
 from attentest.targets.adapt.unspecified.stack_ends import scaled_or_combined
+from attentest.targets.adapt.unspecified.windows import window
 from attentest.targets.epsilons import epsilon_of_precision, inner_epsilon, other_epsilon
 from attentest_spec import Choices, Table
 from attentest_spec.choices import Value
@@ -90,6 +91,12 @@ def question(
             f"{code.name} hides later positions only where no {own} is given: its caller may have "
             f"to put both into one mask, or it is a mistake. --give {own}=None (in Python: "
             f"given={{{own!r}: None}}) judges it without. {_ANYWAY}."
+        )
+    if "attention_window" not in (declared or {}) and (wide := window(probe, adapter)):
+        raise Uncovered(
+            f"{code.name} is not judged as {code.component}: a position reaches {wide} positions "
+            f"to a side, and no others: a window, which is not inferred. A backend can declare "
+            f"it (attention_window). What is judged, and what is not: {_PAGE}. {_ANYWAY}."
         )
     if own := masks_queries(probe, adapter):
         raise Uncovered(
