@@ -90,3 +90,20 @@ def test_mistake_in_a_sublayer_with_its_norm_inside_does_not_pass(
     tmp_path: Path, name: str, right: str, wrong: str
 ) -> None:
     assert asked_or_broken(tmp_path, name, SOUND[name], right, wrong, formula_of(name))
+
+
+PRE_NORM = AFTER.replace("        residual = x\n", "").replace(
+    """        x = self.w_2(self.w_1(x).relu())
+        return self.layer_norm(self.dropout(x) + residual)
+""",
+    """        y = self.layer_norm(x)
+        return self.dropout(self.w_2(self.w_1(y).relu())) + x
+""",
+)
+
+
+def test_residual_sum_of_a_sublayer_has_its_own_input(tmp_path: Path) -> None:
+    name = "PositionwiseFeedForward"
+    assert broken(adapted(tmp_path, name, PRE_NORM), formula_of(name)) == []
+    with pytest.raises(Unclear):
+        adapted(tmp_path, name, PRE_NORM.replace("+ x\n", "+ y\n"))

@@ -126,7 +126,7 @@ def test_a_window_does_not_excuse_a_later_position():
 
 
 def test_a_mask_that_is_cut_to_the_length_is_one_question():
-    with pytest.raises(Unclear, match="mask=None.*numbers are those of the reference"):
+    with pytest.raises(Unclear, match=r"mask=None.*numbers are those of the reference"):
         attentest.adapted(CutMask, component=COMPONENT)
 
 

@@ -269,7 +269,7 @@ def _adapted(code: Code, reading: Reading) -> Adapted:
     if (other := without_output(code, probe, adapter.returns, found, reading)) is not None:
         return _adapted(other, reading)
     for other in (
-        *without_norm(code, probe, adapter.returns, found, reading),
+        *without_norm(code, probe, adapter, found, reading),
         *without_positions(code, probe, reading),
     ):
         if (core := fitting(other, reading, _adapted)) is not None:

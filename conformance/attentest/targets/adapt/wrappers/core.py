@@ -3,18 +3,20 @@
 The class needs nothing else of the suite: reproductions and written adapters contain its source.
 """
 
+import copy
 import inspect
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
+from attentest.targets.adapt.adapter import Adapter
 from attentest.targets.adapt.code import Code
 from attentest.targets.adapt.parameters import FoundTable
 from attentest.targets.adapt.probing import SIZES, Probe, undisturbed
 from attentest.targets.adapt.reading import Reading
-from attentest.targets.adapt.results import Returns
 from attentest.targets.adapt.wrappers.wrapper import WIDTH, Wrapper
 
 COMPONENTS = ("feed_forward", "multi_head_attention")
@@ -72,7 +74,7 @@ _TAKEN_OFF = (
 
 
 def without_norm(
-    code: Code, probe: Probe, returns: Returns, found: FoundTable, reading: Reading
+    code: Code, probe: Probe, adapter: Adapter, found: FoundTable, reading: Reading
 ) -> Iterator[Code]:
     """Yield a sublayer without the one norm in it, and then without its residual sum."""
     module = probe.built
@@ -83,13 +85,42 @@ def without_norm(
     norms = _norms(module, probe.dtype)
     if len(norms) != 1 or (found.table and not found.unplaced):
         return
+    output = adapter.returns.output
     for residual in (False, True):
+        if residual and not _adds_its_input(probe, adapter, norms[0]):
+            return
         beside = " and its residual sum are parts" if residual else " is a part"
         options: dict[str, Any] = {"norm": norms[0]}
         options |= {"residual": True} if residual else {}
-        options |= {} if returns.output is None else {"part": returns.output}
+        options |= {} if output is None else {"part": output}
         sentence = _TAKEN_OFF.format(norms[0], beside)
         yield code.wrapped(Wrapper(Core, CORE_SOURCE, WIDTH, sentence, options))
+
+
+class _Ones(nn.Module):
+    """Takes the place of a norm: its result is one everywhere."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return torch.ones_like(x)
+
+
+def _adds_its_input(probe: Probe, adapter: Adapter, norm: str) -> bool:
+    """Say whether what is added is the input as it is given, and not what the norm makes of it.
+
+    Where the norm gives ones, it is all that is left of the input; a norm of the sum leaves ones.
+    """
+    sublayer = copy.deepcopy(probe.built)
+    place, _, own = norm.rpartition(".")
+    setattr(sublayer.get_submodule(place), own, _Ones())
+    probed, given = replace(probe, built=sublayer), probe.given(adapter)
+    role = next(iter(given))
+    moved = 3.0 * given[role]
+    inputs = {name: moved if one is given[role] else one for name, one in given.items()}
+    before, after = probed.called(adapter, given), probed.called(adapter, inputs)
+    if isinstance(before, str) or isinstance(after, str) or before.shape != moved.shape:
+        return False
+    is_last = bool((before == 1).all() and (after == 1).all())
+    return is_last or torch.allclose(after - before, moved - given[role], rtol=1e-4, atol=1e-4)
 
 
 def _norms(module: nn.Module, dtype: torch.dtype) -> list[str]:
