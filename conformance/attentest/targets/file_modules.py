@@ -7,8 +7,9 @@ such as that of the whole project. Its code imports by ordinary statements, and 
 means, in this order, also when it is run later:
 
 1. the file or package NAME of that folder, unless it is the importing file itself;
-2. what everybody else gets: the standard library and what is installed;
-3. a folder NAME without `__init__.py`, or a file in the importing file's own package.
+2. that of a folder which the file put on `sys.path`, by the order of the path;
+3. what everybody else gets: the standard library and what is installed;
+4. a folder NAME without `__init__.py`, or a file in the importing file's own package.
 
 Modules of two folders never mix, and no name outside the namespace changes: `sys.path` stays as it
 is, and `sys.modules` gains the private names alone. Classes can be copied, pickled within this
@@ -38,6 +39,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from attentest.targets.added_paths import AddedPaths, restored_path
+
 _PREFIX = "_target_"
 _folders: dict[str, "_Folder"] = {}
 """The folders that files were imported from, by the name of their namespace."""
@@ -54,9 +57,13 @@ def load(path: Path) -> ModuleType:
     importlib.invalidate_caches()
     if is_installed(root):
         return importlib.import_module(name)
+    return _folder_at(root).load(path.resolve(), name)
+
+
+def _folder_at(root: Path) -> "_Folder":
+    """Return the namespace of the folder `root`, a new one where its files have changed."""
     known = [one for one in _folders.values() if one.path == root]
-    folder = known[-1] if known and not known[-1].changed else _Folder(root, len(known))
-    return folder.load(path.resolve(), name)
+    return known[-1] if known and not known[-1].changed else _Folder(root, len(known))
 
 
 def importable(path: Path) -> tuple[Path, str]:
@@ -217,13 +224,16 @@ class _Folder:
         self.name = f"{_PREFIX}{digest}" + (f"_{earlier}" if earlier else "")
         self.stamps: dict[Path, tuple[int, int]] = {}
         self.files: dict[str, Path] = {}
+        self.added = AddedPaths()
+        self.others: dict[Path, _Folder] = {}
         self._importlib = _Importlib(self)
         _folders[self.name] = self
 
     @property
     def changed(self) -> bool:
         """Whether a file that was imported from here is another one by now, or is gone."""
-        return any(_stamp(path) != stamp for path, stamp in self.stamps.items())
+        stamps = [one for other in (self, *self.others.values()) for one in other.stamps.items()]
+        return any(_stamp(path) != stamp for path, stamp in stamps)
 
     def load(self, path: Path, name: str) -> ModuleType:
         """Return the module of the file at `path`, which is called `name` in this folder."""
@@ -231,6 +241,16 @@ class _Folder:
         if _Finder not in sys.meta_path:  # before those that know nothing of namespaces
             sys.meta_path.insert(0, _Finder)
         return importlib.import_module(f"{self.name}.{name}")
+
+    def _other(self, top: str) -> "_Folder | None":
+        """Return the namespace of a folder on the path of this one's files that holds `top`."""
+        self.added.note()
+        place = self.added.holding(top)
+        if place is None or place == self.path or is_installed(place):
+            return None
+        if place not in self.others:
+            self.others[place] = _folder_at(place)
+        return self.others[place]
 
     def home(self, top: str, asking: Mapping[str, Any]) -> str:
         """Return the package in which the module `asking` finds `top`, "" for that of everybody.
@@ -244,6 +264,10 @@ class _Folder:
         found = importlib.util.find_spec(private)
         if found is not None and found.has_location:
             return "" if _is_shared(top, found) else self.name
+        if (other := self._other(top)) is not None:
+            found = importlib.util.find_spec(f"{other.name}.{top}")
+            shared = found is not None and found.has_location and _is_shared(top, found)
+            return "" if shared else other.name
         if top in sys.modules or importlib.util.find_spec(top) is not None:
             return ""
         homes = (self.name, package)
@@ -324,7 +348,9 @@ class _Loader(SourceFileLoader):
         self._folder.stamps[Path(self.path)] = _stamp(Path(self.path))
         own = {**vars(builtins), "__import__": self._folder.import_}
         vars(module)["__builtins__"] = own
-        super().exec_module(module)
+        with restored_path():
+            super().exec_module(module)
+            self._folder.added.note()
 
 
 def _stamp(path: Path) -> tuple[int, int]:

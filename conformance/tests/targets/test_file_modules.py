@@ -117,6 +117,37 @@ def test_a_missing_neighbour_is_not_taken_from_another_target(tmp_path: Path) ->
         resolve.load(str(b / "backend.py"))
 
 
+@pytest.mark.parametrize("added", ["sys.path.insert(0, {!r})", "sys.path.append({!r})"])
+def test_folders_that_files_add_to_the_path_are_their_own(tmp_path: Path, added: str) -> None:
+    path, found = list(sys.path), []
+    for name in ("a", "b"):
+        place = write_files(
+            tmp_path / name, model="from layers import NAME", layers=f"NAME = {name!r}"
+        )
+        text = f"""
+            import sys
+            {added.format(str(place))}
+            import model
+            from model import NAME
+            sys.path.remove({str(place)!r})
+            def late(): import layers; return layers.NAME
+        """
+        found.append(module(write_files(tmp_path / f"of_{name}", backend=text) / "backend.py"))
+    assert [(one.NAME, one.model.NAME, one.late()) for one in found] == [("a",) * 3, ("b",) * 3]
+    assert sys.path == path
+    assert not {"model", "layers"} & sys.modules.keys()
+
+
+def test_a_path_that_a_helper_adds_counts_for_its_folder(tmp_path: Path) -> None:
+    place = write_files(tmp_path / "far", model="NAME = 'far'")
+    text = f"import sys\nsys.path.append({str(place)!r})"
+    folder = write_files(tmp_path / "near", backend="import paths\nimport model", paths=text)
+    assert module(folder / "backend.py").model.NAME == "far"
+    (place / "model.py").write_text("NAME = 'changed'")
+    assert module(folder / "backend.py").model.NAME == "changed"
+    assert "model" not in sys.modules
+
+
 def test_imports_may_be_written_from_the_folder_of_the_project(tmp_path: Path) -> None:
     # as `python train.py` in the folder of the project runs the file
     folder = write_files(

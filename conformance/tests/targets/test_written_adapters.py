@@ -51,3 +51,30 @@ def test_a_written_adapter_needs_no_suite():
     text = adapter_text(str(SUPPORT / "wild_encoders/bert_like.py:BERT"), {})
     assert "import attentest\n" not in text
     assert "from attentest." not in text
+
+
+NETWORK = """
+import torch
+from torch import nn
+
+class FeedForward(nn.Module):
+    def __init__(self, d_model, d_ff):
+        super().__init__()
+        self.inner, self.outer = nn.Linear(d_model, d_ff), nn.Linear(d_ff, d_model)
+
+    def forward(self, x):
+        return self.outer(torch.relu(self.inner(x)))
+"""
+
+
+def test_written_adapters_of_files_of_one_name_have_their_own(tmp_path: Path) -> None:
+    files = []
+    for name, text in (("right", NETWORK), ("wrong", NETWORK.replace("relu", "tanh"))):
+        (tmp_path / name).mkdir()
+        model = tmp_path / name / "model.py"
+        model.write_text(text)
+        files.append(tmp_path / f"{name}.py")
+        files[-1].write_text(adapter_text(f"{model}:FeedForward", {"anyway": True}))
+    backends = [attentest.adapted(str(one)) for one in files]
+    found = [verdict(one, "feed_forward.formula")[0] for one in backends]
+    assert found == ["pass", "violation"]
