@@ -24,9 +24,10 @@ def demand(name: str, probe: Probe, adapter: Adapter, slot: str, style: Style, k
     keys = probing.keys_of(adapter, slot, keys)
     tried = replace(adapter, styles={**adapter.styles, slot: style})
     given = many.given(tried, keys=keys)
-    for keep in probing.masks_for(style, many, tried, keys):
-        if isinstance(many.called(tried, given), str):
-            return  # the samples are refused without a mask, too
+    if isinstance(many.called(tried, given), str):
+        return  # so many samples are refused without a mask, too
+    shown = probing.masks_for(style, many, tried, keys)
+    for keep in shown[-1:] if adapter.arguments.padding else shown:  # a narrow one is of padding
         if isinstance(many.called(tried, {**given, slot: keep}), str):
             own = adapter.arguments.roles[slot]
             raise Unclear(
