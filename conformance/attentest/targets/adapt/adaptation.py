@@ -61,6 +61,7 @@ from attentest.targets.adapt.rotary.adaptation import adapt_rotary, is_rotary, o
 from attentest.targets.adapt.training import optimisers, schedules
 from attentest.targets.adapt.training.batches import adapt_batch
 from attentest.targets.adapt.ungiven import ungiven_of
+from attentest.targets.adapt.wrappers.applied import applied_by_caller
 from attentest.targets.adapt.wrappers.core import without_norm
 from attentest.targets.adapt.wrappers.placed import without_positions
 from attentest.targets.adapt.wrappers.projected import without_output
@@ -262,8 +263,9 @@ def _shapes(probe: Probe) -> dict[str, torch.Size]:
 
 
 def _adapted(code: Code, reading: Reading) -> Adapted:
-    if (turned := turned_by_caller(code, reading, _adapted)) is not None:
-        return turned
+    for by_caller in (turned_by_caller, applied_by_caller):
+        if (made := by_caller(code, reading, _adapted)) is not None:
+            return made
     inferred = _inferred(code, reading)
     probe, adapter, found = inferred.probe, inferred.adapter, inferred.found
     if (other := without_output(code, probe, adapter.returns, found, reading)) is not None:
