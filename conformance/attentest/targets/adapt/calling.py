@@ -21,6 +21,7 @@ from attentest.targets.adapt.masks import Style, is_length
 from attentest.targets.adapt.probing import Probe
 from attentest.targets.adapt.reading import GUIDE, Attempt, Contrary, Reading, Unclear
 from attentest.targets.adapt.unspecified import samples
+from attentest.targets.adapt.unspecified.gates import demand_network
 from attentest_spec import COMPONENTS
 
 _OUTDATED = "which fails"
@@ -117,6 +118,7 @@ def _placed(code: Code, adapter: Adapter, only: str) -> tuple[Probe, Adapter, in
                 last = fitting[-1]
                 found = last if _is_finite(probe.called(last, given)) else fitting[0]
                 return probe, found, keys
+    demand_network(code.name, code.component, probe)
     raise Unclear(
         f"{code.name} could not be called as {code.component}. What was tried: {'; '.join(why)}. "
         f"It was called with {adapter.arguments.words}.",

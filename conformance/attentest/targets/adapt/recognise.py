@@ -39,7 +39,7 @@ _SEQUENCES: Mapping[str, tuple[int, int]] = {
 }
 """Components that one sequence can be given to: how many inputs carry it, and how many masks."""
 
-_GATES: Mapping[str, Callable[[Tensor], Tensor]] = {
+GATES: Mapping[str, Callable[[Tensor], Tensor]] = {
     "SwiGLU": functional.silu,
     "GEGLU": functional.gelu,
     "GEGLU with the tanh form": lambda x: functional.gelu(x, approximate="tanh"),
@@ -162,7 +162,7 @@ def _gate(fired: Fired, held: list[Unit], own: Mapping[str, Floats], component: 
         return ""
     x, y = (torch.from_numpy(one) for one in (fired.inputs[0], fired.output))
     for gate, up, down in _projections(inside, own, x.shape[-1]):
-        for name, activation in _GATES.items():
+        for name, activation in GATES.items():
             if component == "feed_forward" and name != "bilinear":
                 continue
             found = down(activation(gate(x)) * up(x))

@@ -33,6 +33,7 @@ from attentest.targets.adapt.recognise import (
 )
 from attentest.targets.adapt.unspecified.contexts import unattended
 from attentest.targets.adapt.unspecified.masked_queries import masks_queries
+from attentest.targets.adapt.unspecified.parallel import parallel
 from attentest.targets.adapt.unspecified.parameters import in_use, of_others
 from attentest.targets.adapt.unspecified.stack_ends import scaled_or_combined
 from attentest.targets.adapt.unspecified.windows import window
@@ -122,6 +123,8 @@ def question(
         other = scaled_table(adapter, probe.built, SIZES) or scaled_input(probe, adapter)
     if code.component == "positional_encoding" and found.table:
         other = scaled_rows(probe, adapter)
+    if not other and found.observed and code.component == "encoder_layer":
+        other = parallel(found.observed, code.name)
     if not other and found.observed:
         other = scaled_or_combined(found.observed, code.component)
     if not other and found.observed and code.component != routing.COMPONENT:

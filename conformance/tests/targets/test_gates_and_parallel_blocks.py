@@ -1,0 +1,72 @@
+"""Gates alone and parallel blocks: one question that says what they are."""
+
+from pathlib import Path
+
+import pytest
+from mistaken_code import adapted, broken
+
+from attentest.targets.adapt import Unclear
+
+GATE = """
+from torch import nn
+from torch.nn import functional as F
+
+
+class GEGLU(nn.Module):
+    def forward(self, x):
+        x, gate = x.chunk(2, dim=-1)
+        return x * F.gelu(gate)
+"""
+
+BLOCK = """
+from torch import nn
+
+
+class Block(nn.Module):
+    def __init__(self, dim, heads, hidden):
+        super().__init__()
+        self.ln = nn.LayerNorm(dim)
+        self.attn = nn.MultiheadAttention(dim, heads, batch_first=True)
+        self.mlp = nn.Sequential(nn.Linear(dim, hidden), nn.ReLU(), nn.Linear(hidden, dim))
+
+    def forward(self, x, key_padding_mask=None):
+        y = self.ln(x)
+        mixed = self.attn(y, y, y, key_padding_mask=key_padding_mask, need_weights=False)[0]
+        return x + mixed + self.mlp(y)
+"""
+
+
+@pytest.mark.parametrize(
+    ("right", "half"),
+    [("x * F.gelu(gate)", "first half times"), ("gate * F.gelu(x)", "second half times")],
+)
+def test_gate_alone_is_one_question(tmp_path: Path, right: str, half: str) -> None:
+    with pytest.raises(Unclear, match=f"{half}.*GEGLU.*gate of a feed-forward network"):
+        adapted(tmp_path, "GEGLU", GATE.replace("x * F.gelu(gate)", right))
+
+
+def test_halves_by_no_formula_are_no_gate(tmp_path: Path) -> None:
+    with pytest.raises(Unclear, match="could not be called"):
+        adapted(tmp_path, "GEGLU", GATE.replace("* F.gelu", "+ F.gelu"))
+
+
+@pytest.mark.parametrize("name", ["ParallelBlock", "TransformerBlock"])
+def test_parallel_block_is_one_question(tmp_path: Path, name: str) -> None:
+    with pytest.raises(Unclear, match="normed by ln: it is a parallel block"):
+        adapted(tmp_path, name, BLOCK.replace("class Block", f"class {name}"))
+
+
+def test_parallel_block_with_two_norms_is_one_by_its_name(tmp_path: Path) -> None:
+    code = BLOCK.replace("self.mlp(y)", "self.mlp(self.ln2(x))").replace(
+        "self.attn =", "self.ln2 = nn.LayerNorm(dim)\n        self.attn ="
+    )
+    with pytest.raises(Unclear, match="normed by ln and ln2: it is a parallel block"):
+        adapted(tmp_path, "GPTJBlock", code.replace("class Block", "class GPTJBlock"))
+    layer = code.replace("class Block", "class EncoderLayer")
+    assert broken(adapted(tmp_path, "EncoderLayer", layer), "encoder.layer-formula")
+
+
+def test_network_without_its_norm_is_no_parallel_block(tmp_path: Path) -> None:
+    code = BLOCK.replace("x + mixed + self.mlp(y)", "x + mixed + self.mlp(x + mixed)")
+    layer = code.replace("class Block", "class EncoderLayer")
+    assert broken(adapted(tmp_path, "EncoderLayer", layer), "encoder.layer-formula")
