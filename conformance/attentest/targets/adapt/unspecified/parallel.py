@@ -14,13 +14,13 @@ _NAMES = re.compile(r"parallel|gpt_?j|neox|palm|falcon|phi|cohere", re.IGNORECAS
 def parallel(seen: Observed, name: str) -> str:
     """Return that a layer is a parallel block, in a clause of a sentence; "" for any other one.
 
-    All of its norms take its input, and the network takes what they give. With two norms it may be a layer whose second norm should take
-    the sum: only its name says that it is parallel then.
+    All of its norms take its input, and the network takes what they give. With two norms it may
+    be a layer whose second norm should take the sum: only its name says that it is parallel then.
     """
     paths = [unit.path for unit in units(seen.module, seen.sizes.heads) if unit.kind == "norm"]
     if not paths or not seen.run.samples or (len(paths) > 1 and not _NAMES.search(name)):
         return ""
-    x = seen.run.samples[0].inputs[0]
+    x = np.asarray(seen.run.samples[0].inputs[0])
     norms = [one for one in seen.run.fired if one.path in paths]
     taken = [any(np.array_equal(given, x) for given in one.inputs) for one in norms]
     if len({one.path for one in norms}) != len(paths) or not all(taken):
@@ -34,7 +34,7 @@ def parallel(seen: Observed, name: str) -> str:
         and [given.shape[-1] for given in one.inputs] == [width]
         and one.output.shape[-1] not in (width, 3 * width)
     ]
-    if not inner or not all(any(np.array_equal(x, one) for one in normed) for x in inner):
+    if not inner or not all(any(np.array_equal(one, own) for own in normed) for one in inner):
         return ""
     return (
         f"its attention and its network both take the input normed by {' and '.join(paths)}: it is "
