@@ -12,6 +12,7 @@ from torch import nn
 
 from attentest.targets.adapt.assumptions import assumed, chosen, declared_choices
 from attentest.targets.adapt.components import squashed
+from attentest.targets.adapt.layouts import documented_layout
 from attentest.targets.adapt.reading import OBJECT, Reading, Unclear
 from attentest.targets.adapt.rotary.forms import LAYOUTS, Form, Maker, is_method
 from attentest.targets.adapt.rotary.measuring import Shown, kinds, precisions, shown
@@ -56,6 +57,12 @@ def is_rotary(thing: Any, reading: Reading, name: str) -> bool:
 def named_rotary(name: str) -> bool:
     """Say whether a name says rotary positions, of themselves and not of what has them inside."""
     return _NAMES.fullmatch(squashed(name)) is not None
+
+
+_SEQUENCE_FIRST = (
+    "assumed that the sequence is the first axis, x (T, B, H, D), as measured: if the batch is, "
+    "this is a mistake; --strict does not assume it"
+)
 
 
 def of_class(thing: Any, own: str) -> Any:
@@ -125,6 +132,7 @@ def _backend(own: str, best: Shown, reading: Reading) -> AdaptedRotary:
     computes = precisions(form)
     said = [LAYOUTS[best.form.layout], *_said(best.form)]
     doubts = [*_pairs(declared, reading), *assumed(_rest(declared), reading)]
+    doubts += [_SEQUENCE_FIRST] * (form.layout == "sequence-first")
     if cast:
         doubts.append(cast)
     elif missing := [one for one in DTYPES if one not in computes]:
@@ -182,10 +190,12 @@ def _said(form: Form) -> Iterator[str]:
 
 def _forms(thing: Any, own: str, module: ModuleType | None, reading: Reading) -> Iterator[Form]:
     """Yield the ways of calling `thing`, together with what belongs to it in its file."""
+    contrary = reading.strict or documented_layout(inspect.getdoc(thing) or "") == "batch-first"
+    layouts = [one for one in LAYOUTS if one != "sequence-first" or not contrary]
     for maker, apply in _pairs_of(thing, own, module, reading):
         applied = None if apply is None else arguments_of(apply, apply.__name__, reading)
         for style in _styles(maker, applied):
-            for layout in LAYOUTS:
+            for layout in layouts:
                 yield Form(maker, apply, applied, layout, style)
 
 

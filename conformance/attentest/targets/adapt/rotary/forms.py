@@ -11,8 +11,19 @@ from torch import Tensor, nn
 from attentest.targets.adapt.rotary.signatures import Arguments, built_with
 from attentest_spec import Sizes
 
-LAYOUTS = {"heads-first": "x (B, H, T, D)", "tokens-first": "x (B, T, H, D)"}
+LAYOUTS = {
+    "heads-first": "x (B, H, T, D)",
+    "tokens-first": "x (B, T, H, D)",
+    "sequence-first": "x (T, B, H, D)",
+}
 """The layouts of queries and keys, in words."""
+
+_ORDERS = {
+    "heads-first": (0, 1, 2, 3),
+    "tokens-first": (0, 2, 1, 3),
+    "sequence-first": (2, 0, 1, 3),
+}
+"""The axes of (B, H, T, D) in the order of each layout."""
 
 STYLES = {
     "batch": ("none", "offset", "shared", "per-sample"),
@@ -109,13 +120,13 @@ class Form:
         self, built: Held | HeldPlain, x: Tensor, positions: Tensor | None = None
     ) -> Tensor:
         """Return x (B, H, L, E) turned; the mean of queries and keys, which both are x."""
-        tokens_first = self.layout == "tokens-first"
+        order = _ORDERS[self.layout]
         # Code that views pairs as complex numbers needs the memory of its own layout.
-        given = (x.transpose(1, 2) if tokens_first else x).contiguous()
+        given = x.permute(order).contiguous()
         result = self._turned(built, given, positions)
         found = [one for one in result if isinstance(one, Tensor)][:2]
         turned = found[0] if len(found) == 1 else (found[0] + found[1]) / 2
-        return turned.transpose(1, 2) if tokens_first else turned
+        return turned.permute(*(order.index(axis) for axis in range(4)))
 
     def _turned(
         self, built: Held | HeldPlain, x: Tensor, positions: Tensor | None
@@ -137,10 +148,10 @@ class Form:
 
     def _places(self, x: Tensor, positions: Tensor | None) -> Tensor:
         """Return the positions (B, L) that are meant."""
-        length = x.shape[1] if self.layout == "tokens-first" else x.shape[2]
+        batch, length = (x.shape[_ORDERS[self.layout].index(axis)] for axis in (0, 2))
         if positions is not None:
             return positions
-        return torch.arange(length, device=x.device).expand(x.shape[0], length)
+        return torch.arange(length, device=x.device).expand(batch, length)
 
     def _call(self, built: Held | HeldPlain, x: Tensor, places: Tensor) -> Any:
         call = getattr(built.thing, self.maker.method) if self.maker.method else built.thing

@@ -52,8 +52,10 @@ def shown(forms: Iterable[Form], bases: list[float]) -> list[Shown]:
     """Return what each form shows that answers at all: those that fit, then those surely read.
 
     Of equal ones the one with the fewest differences comes first, then the one that is tried first.
+    A sequence that comes first is shown by numbers without a difference alone.
     """
-    found = [one for form in forms if (one := _of_form(form, bases)) is not None]
+    every = (one for form in forms if (one := _of_form(form, bases)) is not None)
+    found = [one for one in every if one.form.layout != "sequence-first" or not one.wrong]
     return sorted(found, key=lambda one: (one.wrong > 0, not one.sure, one.wrong))
 
 
