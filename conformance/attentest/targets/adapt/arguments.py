@@ -15,10 +15,12 @@ from attentest.targets.adapt.masks import is_length
 from attentest.targets.adapt.names import (
     CONTEXT,
     KEY_WIDTH,
+    LENGTH,
     OFF,
     ONE_INPUT,
     PADDING,
     ROLES,
+    SIZES,
     SOURCE,
     TARGET,
 )
@@ -63,6 +65,8 @@ class Arguments:
 def read(name: str, component: str, signature: inspect.Signature, reading: Reading) -> Arguments:
     """Return what the arguments of `name` carry; Unclear where that cannot be inferred."""
     own = _own(signature)
+    if sizes := _sizes_of_table(component, own):
+        return Arguments({}, computed=sizes)
     _check(name, own, reading, COMPONENTS[component].inputs)
     settled = {
         role: argument
@@ -107,6 +111,18 @@ def read(name: str, component: str, signature: inspect.Signature, reading: Readi
     if missing or unknown:
         raise _question(name, component, signature, missing, unknown, left, roles)
     return Arguments(roles, padding, joined, derived, fixed, repeated=repeated)
+
+
+def _sizes_of_table(component: str, own: Mapping[str, bool]) -> dict[str, str]:
+    """Return the arguments of a function that makes a table of positions (length, width)."""
+    needed = [squashed(one) for one, must in own.items() if must]
+    if component != "positional_encoding" or len(needed) != 2:
+        return {}
+    axes = [
+        "x.shape[1]" * (one in LENGTH) or "x.shape[2]" * (one in SIZES["d_model"]) for one in needed
+    ]
+    names = [one for one, must in own.items() if must]
+    return dict(zip(names, axes, strict=True)) if len({*axes, ""}) == 3 else {}
 
 
 def _own(signature: inspect.Signature) -> dict[str, bool]:

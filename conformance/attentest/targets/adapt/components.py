@@ -39,7 +39,9 @@ _NAMES = {
     "positional_encoding": (
         "positionalencoding positionencoding positionalembedding positionembedding posenc "
         "positionalencoder sinusoidalpositionalencoding sinusoidalpositionalembedding "
-        "learnedpositionalencoding learnedpositionalembedding positionalencodinglayer"
+        "learnedpositionalencoding learnedpositionalembedding positionalencodinglayer "
+        "sinusoidencodingtable sinusoidalencodingtable sinusoidtable sinusoidaltable "
+        "positionencodingtable positionalencodingtable"
     ),
     "embedding": (
         "embedding embeddings tokenembedding tokenembeddings inputembedding inputembeddings "

@@ -126,6 +126,11 @@ INNER = words(
 )
 """The inner width of a feed-forward network; some are the model's where no other name is."""
 
+LENGTH = words(
+    "nposition npositions length seqlen maxlen maxlength npos maxseqlen numpositions t l n"
+)
+"""The number of rows of a table of positions that a function makes."""
+
 KEY_HEADS = words(
     "numkvheads nkvheads kvheads numkeyvalueheads nkvhead headskv numkvhead nkv kvh nquerygroups "
     "numquerygroups numkvgroups nkvgroups numgroups ngroups"

@@ -164,7 +164,7 @@ class Script:
         output = self._part(self.adapter.returns.output)
         left = self.adapter.layout.code_leaving(output, first_tensor(given))
         if self.adapter.returns.added:
-            x = self._variable(self.adapter.arguments.roles["x"])
+            x = self._variable(self.adapter.arguments.roles.get("x", "x"))
             left = f"{x} + {left}.to({x}.dtype)"
         return lines, left
 

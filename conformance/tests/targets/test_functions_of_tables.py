@@ -1,0 +1,41 @@
+"""Functions that make a table of positions of a length and a width."""
+
+from pathlib import Path
+
+import pytest
+from mistaken_code import adapted, asked_or_broken, broken
+
+CODE = """
+import numpy as np
+import torch
+
+
+def get_sinusoid_encoding_table(n_position, d_hid, padding_idx=None):
+    def angles(position):
+        return [position / np.power(10000, 2 * (j // 2) / d_hid) for j in range(d_hid)]
+
+    table = np.array([angles(one) for one in range(n_position)])
+    table[:, 0::2] = np.sin(table[:, 0::2])
+    table[:, 1::2] = np.cos(table[:, 1::2])
+    if padding_idx is not None:
+        table[padding_idx] = 0.0
+    return torch.FloatTensor(table)
+"""
+NAME, FORMULA = "get_sinusoid_encoding_table", "positional_encoding.formula"
+
+
+@pytest.mark.parametrize("result", ["torch.FloatTensor(table)", "torch.tensor(table)[None]"])
+def test_table_of_a_length_and_a_width_is_judged(tmp_path: Path, result: str) -> None:
+    backend = adapted(tmp_path, NAME, CODE.replace("torch.FloatTensor(table)", result))
+    assert broken(backend, FORMULA) == []
+    compile(backend.written(), "own_backend.py", "exec")
+
+
+@pytest.mark.parametrize(("right", "wrong"), [("j // 2", "j"), ("np.cos", "np.sin")])
+def test_wrong_tables_do_not_pass(tmp_path: Path, right: str, wrong: str) -> None:
+    assert asked_or_broken(tmp_path, NAME, CODE, right, wrong, FORMULA)
+
+
+def test_table_that_begins_at_another_position_is_an_assumption(tmp_path: Path) -> None:
+    code = CODE.replace("in range(n_position)", "in range(1, n_position + 1)")
+    assert any("position_offset" in one for one in adapted(tmp_path, NAME, code).assumed)
