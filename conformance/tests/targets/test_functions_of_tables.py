@@ -5,6 +5,8 @@ from pathlib import Path
 import pytest
 from mistaken_code import adapted, asked_or_broken, broken
 
+from attentest.targets.members import members
+
 CODE = """
 import numpy as np
 import torch
@@ -39,3 +41,10 @@ def test_wrong_tables_do_not_pass(tmp_path: Path, right: str, wrong: str) -> Non
 def test_table_that_begins_at_another_position_is_an_assumption(tmp_path: Path) -> None:
     code = CODE.replace("in range(n_position)", "in range(1, n_position + 1)")
     assert any("position_offset" in one for one in adapted(tmp_path, NAME, code).assumed)
+
+
+def test_function_that_its_file_does_not_call_is_listed(tmp_path: Path) -> None:
+    file = tmp_path / "tables.py"
+    for text, listed in ((CODE, "positional_encoding"), (f"{CODE}\n# {NAME}(8, 4)\n", "")):
+        file.write_text(text)
+        assert [one.component for one in members(str(file)) or []] == [listed]

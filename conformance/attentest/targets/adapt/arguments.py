@@ -65,7 +65,7 @@ class Arguments:
 def read(name: str, component: str, signature: inspect.Signature, reading: Reading) -> Arguments:
     """Return what the arguments of `name` carry; Unclear where that cannot be inferred."""
     own = _own(signature)
-    if sizes := _sizes_of_table(component, own):
+    if sizes := sizes_of_table(component, own):
         return Arguments({}, computed=sizes)
     _check(name, own, reading, COMPONENTS[component].inputs)
     settled = {
@@ -113,7 +113,14 @@ def read(name: str, component: str, signature: inspect.Signature, reading: Readi
     return Arguments(roles, padding, joined, derived, fixed, repeated=repeated)
 
 
-def _sizes_of_table(component: str, own: Mapping[str, bool]) -> dict[str, str]:
+def makes_table(component: str, thing: Any) -> bool:
+    """Say whether the function `thing` makes a table of positions by its name and arguments."""
+    if component != "positional_encoding" or not inspect.isfunction(thing):
+        return False
+    return bool(sizes_of_table(component, _own(inspect.signature(thing))))
+
+
+def sizes_of_table(component: str, own: Mapping[str, bool]) -> dict[str, str]:
     """Return the arguments of a function that makes a table of positions (length, width)."""
     needed = [squashed(one) for one, must in own.items() if must]
     if component != "positional_encoding" or len(needed) != 2:

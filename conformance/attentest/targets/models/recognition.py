@@ -9,6 +9,7 @@ from typing import Any
 
 from torch import nn
 
+from attentest.targets.adapt.arguments import makes_table
 from attentest.targets.adapt.components import (
     component_guessed,
     component_named,
@@ -89,9 +90,19 @@ class Recognition:
             made = self._makers.get(name, "")
             return {"component": "" if made else component, "inside": made or inside}
         likely = component_guessed(name) if _is_called(thing) else ""
-        likely = likely or component_in_file(name, thing)
+        likely = likely or component_in_file(name, thing) or self._table(name, thing)
         looks = "" if likely or inside else looks_like(name, thing)
         return {"component": likely, "inside": inside, "guessed": bool(likely), "looks": looks}
+
+    def _table(self, name: str, thing: Any) -> str:
+        """Return the component of a function that makes a table, "" for one that the file calls."""
+        likely = component_guessed(name)
+        if not makes_table(likely, thing):
+            return ""
+        try:
+            return "" if inspect.getsource(self.module).count(name) > 1 else likely
+        except OSError:  # a notebook
+            return ""
 
     @cached_property
     def _encoders(self) -> Mapping[str, tuple[Any, set[type]]]:
