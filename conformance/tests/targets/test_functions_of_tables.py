@@ -33,6 +33,15 @@ def test_table_of_a_length_and_a_width_is_judged(tmp_path: Path, result: str) ->
     compile(backend.written(), "own_backend.py", "exec")
 
 
+def test_names_of_a_length_and_a_width_in_any_order_are_read(tmp_path: Path) -> None:
+    code = CODE.replace("n_position, d_hid, padding_idx=None", "depth, position, padding_idx=None")
+    code = (
+        code.replace("n_position", "position").replace("d_hid", "depth").replace(NAME, "pe_table")
+    )
+    read = adapted(tmp_path, "pe_table", code, component="positional_encoding")
+    assert broken(read, FORMULA) == []
+
+
 @pytest.mark.parametrize(("right", "wrong"), [("j // 2", "j"), ("np.cos", "np.sin")])
 def test_wrong_tables_do_not_pass(tmp_path: Path, right: str, wrong: str) -> None:
     assert asked_or_broken(tmp_path, NAME, CODE, right, wrong, FORMULA)

@@ -79,3 +79,26 @@ def test_a_trained_table_times_a_number_is_one_question(tmp_path):
 def test_mistakes_in_such_tables_are_detected_or_asked_about(tmp_path, old, new):
     assert old in SOUND
     assert is_asked_or_fails(lambda: checked(tmp_path, SOUND.replace(old, new)))
+
+
+OF_TOKENS = """
+    import torch
+    from torch import nn
+
+    class PositionalEncoding(nn.Module):
+        def __init__(self, embedding_dim, padding_idx=0, init_size=64):
+            super().__init__()
+            self.padding_idx = padding_idx
+            frequencies = 10000.0 ** (-torch.arange(0, embedding_dim, 2) / embedding_dim)
+            angles = torch.arange(init_size)[:, None] * frequencies
+            self.register_buffer("weights", torch.cat([angles.sin(), angles.cos()], dim=1))
+
+        def forward(self, input):
+            mask = input.ne(self.padding_idx).int()
+            return self.weights[(mask.cumsum(dim=1) * mask).long() + self.padding_idx]
+"""
+
+
+def test_rows_for_token_ids_are_one_question(tmp_path):
+    with pytest.raises(Unclear, match=r"takes whole numbers .* as input, and gives a row"):
+        checked(tmp_path, OF_TOKENS)

@@ -126,7 +126,8 @@ def sizes_of_table(component: str, own: Mapping[str, bool]) -> dict[str, str]:
     if component != "positional_encoding" or len(needed) != 2:
         return {}
     axes = [
-        "x.shape[1]" * (one in LENGTH) or "x.shape[2]" * (one in SIZES["d_model"]) for one in needed
+        "x.shape[1]" * (one in LENGTH) or "x.shape[2]" * (one in (*SIZES["d_model"], "depth"))
+        for one in needed
     ]
     names = [one for one, must in own.items() if must]
     return dict(zip(names, axes, strict=True)) if len({*axes, ""}) == 3 else {}

@@ -22,6 +22,7 @@ from attentest.targets.adapt.probing import Probe
 from attentest.targets.adapt.reading import GUIDE, Attempt, Contrary, Reading, Unclear
 from attentest.targets.adapt.unspecified import samples
 from attentest.targets.adapt.unspecified.gates import demand_network
+from attentest.targets.adapt.unspecified.rows_of_ids import demand_vectors
 from attentest_spec import COMPONENTS
 
 _OUTDATED = "which fails"
@@ -119,6 +120,7 @@ def _placed(code: Code, adapter: Adapter, only: str) -> tuple[Probe, Adapter, in
                 found = last if _is_finite(probe.called(last, given)) else fitting[0]
                 return probe, found, keys
     demand_network(code.name, code.component, probe)
+    demand_vectors(code.name, probe, adapter)
     raise Unclear(
         f"{code.name} could not be called as {code.component}. What was tried: {'; '.join(why)}. "
         f"It was called with {adapter.arguments.words}.",

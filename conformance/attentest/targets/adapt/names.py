@@ -127,7 +127,7 @@ INNER = words(
 """The inner width of a feed-forward network; some are the model's where no other name is."""
 
 LENGTH = words(
-    "nposition npositions length seqlen maxlen maxlength npos maxseqlen numpositions t l n"
+    "nposition npositions length seqlen maxlen maxlength npos maxseqlen numpositions position t l n"
 )
 """The number of rows of a table of positions that a function makes."""
 
