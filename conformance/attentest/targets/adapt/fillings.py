@@ -13,6 +13,7 @@ from torch.nn.functional import relu
 from attentest.targets.adapt.components import squashed
 from attentest.targets.adapt.names import (
     ACTIVATION,
+    CLASSES,
     CONFIGURATION,
     EPSILON,
     HEAD_WIDTH,
@@ -49,6 +50,9 @@ class Filling:
 STACKS = ("encoder", "decoder", "model")
 """Components that have several layers."""
 
+_NUMBER_OF_CLASSES = 3
+"""The number of outputs of the head of a classifier: no size of the spec."""
+
 RMS_EPSILON = 1e-6
 """The epsilon of an RMS norm whose own default, None, is a number for each precision."""
 
@@ -84,6 +88,8 @@ def filling_of(
         return Filling(size, attrgetter(size), frozenset([size]), f"sizes.{size}")
     if name in RATIO:
         return Filling("d_ff/d_model", _ratio, frozenset(["d_ff"]), _RATIO)
+    if name in CLASSES and component == "encoder" and is_required(parameter):
+        return fixed(_NUMBER_OF_CLASSES)
     if name in REQUIRED and is_required(parameter):
         return fixed(REQUIRED[name])
     if component == "rms_norm" and name in EPSILON and parameter.default is None:

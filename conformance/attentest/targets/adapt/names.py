@@ -311,6 +311,9 @@ REQUIRED: Mapping[str, Any] = {
 }
 """Usual values of required arguments: every value is judged by the same formula."""
 
+CLASSES = words("numclasses nclasses nclass classes numlabels nlabels numclass labels")
+"""The number of classes that the head of an encoder tells apart: heads are not judged."""
+
 AT_CALLS = {"_attn_implementation": "eager"}
 """Fields of a configuration that are read when a module is called, and not when it is built."""
 
