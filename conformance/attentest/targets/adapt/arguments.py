@@ -123,7 +123,7 @@ def makes_table(component: str, thing: Any) -> bool:
 def sizes_of_table(component: str, own: Mapping[str, bool]) -> dict[str, str]:
     """Return the arguments of a function that makes a table of positions (length, width)."""
     needed = [squashed(one) for one, must in own.items() if must]
-    if component != "positional_encoding" or len(needed) != 2:
+    if component != "positional_encoding" or len(needed) != 2 or {*needed} & {*ROLES["x"]}:
         return {}
     axes = [
         "x.shape[1]" * (one in LENGTH) or "x.shape[2]" * (one in (*SIZES["d_model"], "depth"))
