@@ -276,10 +276,16 @@ def _configuration(
         parameter = inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=str)
         return filling_of(name, parameter, component, reading, [name, *known])
 
-    with undisturbed():
-        fields = fields_read(
-            lambda config: thing(**rest, **{own: config}), fill, lambda one: one.value(PROBED)
-        )
+    def read_at(sizes: Sizes) -> Fields[Filling]:
+        others = {name: one.value(sizes) for name, one in read.items() if one is not None}
+        with undisturbed():
+            return fields_read(
+                lambda config: thing(**others, **{own: config}), fill, lambda one: one.value(sizes)
+            )
+
+    fields = read_at(PROBED)
+    if fields.found and not fields.missing:  # some are read where there is dropout alone
+        fields.found |= read_at(PROBED.but(dropout=0.5)).found
     written = configuration_class(thing) if not fields.found else None
     if written is not None:
         return construction(written, component, reading)

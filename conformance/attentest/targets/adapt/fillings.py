@@ -50,6 +50,9 @@ class Filling:
 STACKS = ("encoder", "decoder", "model")
 """Components that have several layers."""
 
+_LAYERS_OF_A_NETWORK = 2
+"""The number of layers of a feed-forward network that is built for any: that of the formula."""
+
 _NUMBER_OF_CLASSES = 3
 """The number of outputs of the head of a classifier: no size of the spec."""
 
@@ -80,6 +83,8 @@ def filling_of(
     if name in SHARED_INNER and component == "mixture_of_experts":
         return Filling("shared_inner", shared_inner, frozenset(["shared_inner"]), _SHARED_INNER)
     size = _size(name, component, [squashed(one) for one in arguments])
+    if size == "layers" and component == "feed_forward":
+        return fixed(_LAYERS_OF_A_NETWORK)
     if (
         size
         and not own.startswith("_")

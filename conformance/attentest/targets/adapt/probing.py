@@ -305,13 +305,9 @@ def masks_for(style: Style, probe: Probe, adapter: Adapter, keys: int) -> Sequen
     rows = next(value for value in queries.values() if isinstance(value, Tensor)).shape[-2]
     heads = SIZES.heads if style.shape in ("broadcast", "full") else 1
     wide = narrow.expand(len(narrow), heads, rows, -1).clone()
-    match style.shape:
-        case "broadcast":
-            return [narrow, wide]
-        case "per key":
-            return [narrow]
-        case _:
-            return [wide]
+    shared = wide[:, :1]  # by all heads
+    by_shape = {"broadcast": [narrow, shared, wide], "full": [shared, wide], "per key": [narrow]}
+    return by_shape.get(style.shape, [wide])
 
 
 def keys_of(adapter: Adapter, role: str, keys: int) -> int:
@@ -342,8 +338,8 @@ def style_shown(
             continue
         tried = replace(adapter, styles={**adapter.styles, role: style})
         masks = masks_for(style, probe, tried, keys)
-        if adapter.arguments.padding and role == "mask":
-            masks = masks[-1:]  # a narrow one goes to the mask of padding
+        if adapter.arguments.padding and role == "mask":  # a narrow one goes to that of padding
+            masks = [one for one in masks if one.shape[-2] > 1] or masks[-1:]
         given = probe.given(tried, keys=keys)
         answers = [probe.called(tried, {**given, asked: keep}) for keep in masks]
         if any(isinstance(answer, str) for answer in answers) or not _right(tried, given, answers):

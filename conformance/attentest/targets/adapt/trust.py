@@ -32,6 +32,7 @@ from attentest.targets.adapt.recognise import (
     scaled_table,
 )
 from attentest.targets.adapt.unspecified.contexts import unattended
+from attentest.targets.adapt.unspecified.drawn import drawn_buffers
 from attentest.targets.adapt.unspecified.masked_queries import masks_queries
 from attentest.targets.adapt.unspecified.parallel import parallel
 from attentest.targets.adapt.unspecified.parameters import in_use, of_others
@@ -129,6 +130,7 @@ def question(
         other = scaled_or_combined(found.observed, code.component)
     if not other and found.observed and code.component != routing.COMPONENT:
         other = recognised(found.observed, code.component, adapter, found.table, choices)
+    other = other or drawn_buffers(code, probe)
     if other:
         raise Uncovered(
             f"{code.name} is not judged as {code.component}: {other}. What is judged, and what is "
