@@ -177,3 +177,27 @@ def test_random_features_are_no_mistake_in_the_formula(tmp_path):
     target = written(tmp_path, FEATURES, "Attention")
     with pytest.raises(Unclear, match="its buffer projection are drawn when it is built"):
         check(target)
+
+
+ROWS = """
+    import torch
+    from torch import nn
+    from torch.nn import functional as F
+
+    class PositionalEmbedding(nn.Embedding):
+        def forward(self, x, positions=None, **kwargs):
+            if positions is None:
+                positions = torch.arange(2, x.size(1) + 2, device=x.device).unsqueeze(0)
+            return F.embedding(positions, self.weight, self.padding_idx)
+"""
+
+
+@pytest.mark.parametrize("first", [2, 1])
+def test_rows_in_front_of_the_first_position_are_a_question(tmp_path, first):
+    code = ROWS.replace("arange(2", f"arange({first}").replace("+ 2", f"+ {first}")
+    target = written(tmp_path, code, "PositionalEmbedding")
+    if first == 2:
+        with pytest.raises(Unclear, match="position 0 has row 2 of its table"):
+            check(target)
+    else:
+        assert "positional_encoding.formula" in broken(target)

@@ -266,8 +266,12 @@ def scaled_table(call: Callable[..., Any], built: Any, sizes: Sizes) -> str:
     return ""
 
 
+_RESERVED = 2
+"""The rows in front of the first position in the tables of fairseq and its descendants."""
+
+
 def scaled_rows(probe: Probe, adapter: Adapter) -> str:
-    """Recognise a trained table that is multiplied by a number; "" for all else."""
+    """Recognise a trained table that is multiplied, or begins with a later row; "" for others."""
     held = list(probe.built.parameters()) if isinstance(probe.built, nn.Module) else []
     still = {name: torch.zeros_like(value) for name, value in probe.given(adapter).items()}
     found = probe.called(adapter, still)
@@ -276,7 +280,13 @@ def scaled_rows(probe: Probe, adapter: Adapter) -> str:
     rows = held[0].detach().squeeze()
     if rows.ndim != 2 or rows.shape[1] != found.shape[2] or len(rows) < found.shape[1]:
         return ""
-    rows = rows[: found.shape[1]]
+    length = found.shape[1]
+    if torch.equal(found[0], rows[_RESERVED : length + _RESERVED]):
+        return (
+            f"position 0 has row {_RESERVED} of its table, which is built with {len(rows)} rows: "
+            f"its caller has to ask for {_RESERVED} more, as in fairseq, or this is a mistake"
+        )
+    rows = rows[:length]
     factor = float((found[0] * rows).sum() / rows.square().sum())
     close = (found[0] - factor * rows).abs().max() <= LOOSE * abs(factor)
     if not close or abs(factor - 1) <= LOOSE or abs(factor) <= LOOSE:
