@@ -201,3 +201,21 @@ def test_rows_in_front_of_the_first_position_are_a_question(tmp_path, first):
             check(target)
     else:
         assert "positional_encoding.formula" in broken(target)
+
+
+MANY = """
+    from torch import nn
+
+    class Transformer(nn.Module):
+        def __init__(self, *, a1, a2, a3, a4, a5, a6, a7, a8, a9, b1, b2, b3):
+            super().__init__()
+            self.layers = nn.ModuleList()
+
+        def forward(self, tokens):
+            return tokens
+"""
+
+
+def test_a_dozen_arguments_without_telling_names_are_a_question(tmp_path):
+    with pytest.raises(Unclear, match="Transformer could not be built as a whole model"):
+        check(written(tmp_path, MANY, "Transformer"))

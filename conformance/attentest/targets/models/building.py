@@ -39,6 +39,9 @@ from attentest.targets.models.vocabularies import Vocabulary, with_vocabularies
 MOST = 200
 """Limit of the ways to build a model that are tried."""
 
+_LOOKED_AT = 50_000
+"""Limit of those that are looked at: a dozen arguments without telling names give 10^12."""
+
 _TARGET_VOCABULARY = "sizes.target_vocabulary"
 _VOCABULARIES = ("sizes.source_vocabulary", _TARGET_VOCABULARY)
 """The sizes of what has a length, such as a map from words to ids."""
@@ -144,7 +147,7 @@ class _Options:
             elif _is_width(parameter.default) and _VOCABULARIES[0] not in taken:
                 rows.append([(own, ""), *((own, one) for one in _VOCABULARIES)])
         unnamed = {own for own in arguments if not named[own]}
-        for chosen in product(*rows):
+        for chosen in islice(product(*rows), _LOOKED_AT):
             guesses = [code for own, code in chosen if own in unnamed and "sizes." in code]
             if len(set(guesses)) < len(guesses):
                 continue  # two arguments without telling names are two sizes
