@@ -1,6 +1,7 @@
 """Recognises norms that follow the formula in all but their epsilon, alone and inside of code."""
 
 from collections.abc import Callable, Iterator, Mapping
+from copy import deepcopy
 from itertools import permutations, product
 from math import sqrt
 from typing import Any
@@ -31,6 +32,9 @@ _OF_NORMS: Mapping[str, tuple[str, str, tuple[str, ...]]] = {
 _LARGE = 2
 """The number of rows in which no epsilon shows."""
 
+_SINGLE = 1e-4
+"""The relative error within which results in float32 follow a formula."""
+
 
 def epsilon_of_precision(probe: Probe, adapter: Adapter) -> str:
     """Recognise an RMS norm with the machine epsilon, as torch has it where none is given."""
@@ -60,9 +64,36 @@ def other_epsilon(
         return ""
     held = read(places(component, table, seen.run.own, seen.sizes, known), seen.run.own, seen.sizes)
     rows = _Rows.of(component, lambda x: call(seen.module, x), held, seen.sizes)
-    if rows is None or not rows.follow(_large(component, known, held)) or rows.fit(known):
+    if rows is None or not rows.follow(_large(component, known, held)):
         return ""
-    return _sentence(component, "its")
+    if not rows.fit(known):
+        return _sentence(component, "its")
+    return _epsilon_in_single(seen, call, component, held, known)
+
+
+def _epsilon_in_single(
+    seen: Observed,
+    call: Callable[..., Any],
+    component: str,
+    held: Mapping[str, Floats],
+    known: Choices,
+) -> str:
+    """Recognise a norm that has the epsilon of `known` in float64 and a usual one in float32."""
+    single = deepcopy(seen.module).float()
+    rows = _Rows.of(component, lambda x: call(single, x.float()), held, seen.sizes)
+    name, *_ = _OF_NORMS[component]
+    if rows is None or rows.fit(known, error=_SINGLE):
+        return ""
+    own = next(
+        (one for one in EPSILONS if one and rows.fit(known.but(**{name: one}), error=_SINGLE)),
+        None,
+    )
+    if own is None:
+        return ""
+    return (
+        f"its epsilon is {own:g} in float32 and {known[name]:g} in float64, and the spec has one "
+        f"for all precisions: give it one"
+    )
 
 
 def inner_epsilon(seen: Observed) -> str:
@@ -147,9 +178,9 @@ class _Rows:
         """Say whether the large rows are those of the formula under one of the choices."""
         return any(self.fit(choices, _LARGE) for choices in tried)
 
-    def fit(self, choices: Choices, rows: int | None = None) -> bool:
+    def fit(self, choices: Choices, rows: int | None = None, error: float = LOOSE) -> bool:
         """Say whether the first `rows` rows, or all, are those of the formula under `choices`."""
         given = Setting(self.sizes, choices, dict(self.held))
         wanted = ORACLES[self.component](given, self.x[:, :rows])
         apart = np.abs(self.output[:, :rows] - wanted).max(-1)
-        return bool((apart <= LOOSE * np.abs(wanted).max(-1)).all())
+        return bool((apart <= error * np.abs(wanted).max(-1)).all())

@@ -112,6 +112,35 @@ def test_a_layer_norm_with_another_epsilon_is_asked_about(thing: type, status: s
     assert shown(thing, "layer_norm") == status
 
 
+class ByPrecision(LeastDeviation):
+    """A layer norm with 1e-5 in float32 and 1e-3 in every other precision."""
+
+    @staticmethod
+    def epsilon(x: Tensor) -> float:
+        return 1e-5 if x.dtype == torch.float32 else 1e-3
+
+    def forward(self, x: Tensor) -> Tensor:
+        rows = x - x.mean(-1, keepdim=True)
+        inverse = (rows.square().mean(-1, keepdim=True) + self.epsilon(x)).rsqrt()
+        return rows * inverse * self.gain + self.bias
+
+
+class NoneInSingle(ByPrecision):
+    """The same, and no epsilon at all in float32: a mistake."""
+
+    @staticmethod
+    def epsilon(x: Tensor) -> float:
+        return 0.0 if x.dtype == torch.float32 else 1e-3
+
+
+def test_an_epsilon_of_each_precision_is_asked_about() -> None:
+    with pytest.raises(Unclear, match=r"its epsilon is 1e-05 in float32 and 0\.001 in float64"):
+        attentest.adapted(ByPrecision, component="layer_norm")
+    backend = attentest.adapted(NoneInSingle, component="layer_norm")
+    found = judge(Bench.for_status(backend, effort=1.0), "layer_norm.float32")
+    assert found.status == "violation"
+
+
 class Block(nn.Module):
     """A layer with norms of its own, each after its residual sum."""
 

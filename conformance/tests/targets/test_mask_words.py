@@ -34,6 +34,8 @@ from attentest.targets.adapt.masks import meanings_by_words
         ),
         ("tgt_mask", "tgt_mask: (T, T). True in a mask is hidden.", "blocks"),
         ("mask", "Return 1 value. The padding is ignored.", ""),
+        ("mask", "The heads can equal 1 and the mask will be broadcasted to all.", ""),
+        ("mask", "1 where the mask will be applied, which can be broadcast.", "blocks"),
     ],
 )
 def test_words_say_what_a_mask_means(argument: str, words: str, meaning: str) -> None:

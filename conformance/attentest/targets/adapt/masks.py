@@ -205,7 +205,7 @@ _FALSE = r"\b(false|0|0\.0|zeros?)\b"
 _SEEN = r"(keep|kept|attend|allow|valid|visible|real|take part|participat|(?<!un)seen)"
 _HIDDEN = (
     r"(not (be )?(attend|allow|visible|valid|seen)|unseen"
-    r"|mask(ed|s)? (out|position|key|token)?|block|ignor"
+    r"|mask(ed|s)?(?! (will|may|can) be broadcast) (out|position|key|token)?|block|ignor"
     r"|hidden|hide|pad|prevent|forbid|exclude)"
 )
 _UNHIDDEN = r"\b(not|non|un)[- ]?(be )?(mask|pad|block|ignor|hidden|exclud)\w*"
