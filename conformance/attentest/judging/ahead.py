@@ -33,9 +33,10 @@ Reader = Callable[[str, Mapping[str, Any]], Verdict]
 def processes_for(plan: Plan, processes: int) -> int:
     """Return how many of `processes` a plan for one backend is divided among.
 
-    On another device than the CPU it is one: the first may have reserved the memory of the device.
+    It is one on another device than the CPU, whose memory the first may have reserved, and for code
+    that is no backend: reading it takes long, and it provides few components.
     """
-    if plan.device != "cpu":
+    if plan.device != "cpu" or plan.reading is not None:
         return 1
     return max(1, min(processes, len(plan.clauses) // WORTH))
 

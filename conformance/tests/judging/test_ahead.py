@@ -106,6 +106,7 @@ def test_short_plans_and_other_devices_are_judged_by_one_process():
     assert processes_for(everything, 64) == len(everything.clauses) // ahead.WORTH
     assert processes_for(everything, 0) == 1
     assert processes_for(Plan(everything.clauses, device="cuda"), 8) == 1
+    assert processes_for(Plan(everything.clauses, reading={}), 8) == 1
     assert processes_for(Plan(everything.clauses[: ahead.WORTH]), 8) == 1
 
 
