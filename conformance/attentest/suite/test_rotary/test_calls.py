@@ -47,10 +47,10 @@ def test_odd_width(subject: Subject, draw: Draw) -> None:
 
 
 def _by_whole_width(case: Turn) -> Choices:
-    """Return choices by which the frequencies are those of the odd width, columns left over or not.
+    """Return choices under which the odd width itself divides the exponents of the frequencies.
 
-    The clause leaves open which width divides the exponents: base ** (-2i / 5) is sound as well as
-    base ** (-2i / 4), and is that of another base.
+    The clause leaves that open: base ** (-2i / 5) is as good as base ** (-2i / 4), and is what the
+    reference computes with another base.
     """
     width, choices = case.x.shape[-1], case.choices
     if choices.rotary_width != "whole":
