@@ -1,14 +1,15 @@
 """Examples of a check, drawn by Hypothesis and repeatable for one seed."""
 
-import sys
 import zlib
 from collections.abc import Callable
-from contextlib import suppress
-from operator import is_
+from contextlib import AbstractContextManager, nullcontext, suppress
+from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
+from hypothesis.internal.conjecture import providers
 
 from attentest.harness.errors import Absent, BackendError, Violation
 from attentest.harness.subject import Step, Subject
@@ -102,9 +103,9 @@ def _test(bench: Bench, check: Check, number: int, example: Example) -> None:
         )(given(draw=_draw_function())(example))
     )
     vars(wrapped)["_hypothesis_internal_database_key"] = _NO_KEY
-    _answer_lazy_modules()
     try:
-        wrapped()
+        with _no_constants():
+            wrapped()
     except _Ended as end:
         raise end.failure from end.failure.__cause__
 
@@ -113,23 +114,20 @@ _NO_KEY = b""
 """The key in the database, which is not used: otherwise it is made of the source code each time."""
 
 
-_answered: list[object] = []
-"""The modules that were loaded when all of them had an answer: they are asked only once."""
+def _no_constants() -> AbstractContextManager[Any]:
+    """Keep Hypothesis from drawing constants that it reads in the source of the loaded modules.
 
-
-def _answer_lazy_modules() -> None:
-    """Give a file of None to every module that raises where it is asked for one.
-
-    Hypothesis asks every loaded module for its file. A module that a package imports lazily may
-    raise there, because it needs another package, and is no concern of the code that is judged.
+    The examples of a seed would depend on what else is loaded, and on how it is installed. It would
+    keep what it read in the working directory, and ask modules for their file that raise there.
     """
-    modules: list[object] = list(sys.modules.values())
-    if len(modules) == len(_answered) and all(map(is_, modules, _answered)):
-        return
-    for module in modules:
-        try:
-            getattr(module, "__file__", None)
-        except Exception:
-            with suppress(Exception):
-                vars(module)["__file__"] = None
-    _answered[:] = modules
+    provider = providers.HypothesisProvider
+    if not hasattr(provider, _CONSTANT):  # another version of Hypothesis
+        return nullcontext()
+    return patch.object(provider, _CONSTANT, _no_constant)
+
+
+_CONSTANT = "_maybe_draw_constant"
+
+
+def _no_constant(*_: object, **__: object) -> None:
+    return None

@@ -148,7 +148,7 @@ def _shaped(probe: Probe, tokens: Array) -> None:
     holds(as_floats(output).any(axis=-1).all(), "A token has a vector of zeros.", actual=output)
 
 
-@check("embedding.every-id-served", examples=6)
+@check("embedding.every-id-served", examples=4)
 def test_every_id_served(subject: Subject, draw: Draw) -> None:
     tied = one_vocabulary(subject.choices) or not subject.limits.own_vocabularies
     source, target = draw.choose(((11, 7), (7, 11), (1, 5))) if not tied else (11, 11)
@@ -169,14 +169,14 @@ def test_every_id_served(subject: Subject, draw: Draw) -> None:
     holds(different == source, f"{source} ids have {different} different vectors.", actual=output)
 
 
-@check("embedding.out-of-range-refused", examples=6)
+@check("embedding.out-of-range-refused", examples=4)
 def test_out_of_range_refused(subject: Subject, draw: Draw) -> None:
     sizes, probe = build(subject, draw)
     first = sizes.source_vocabulary
     _refuses(subject, draw, sizes, probe, (first, first + 1, 2 * first, first + 1000))
 
 
-@check("embedding.negative-id-refused", examples=6)
+@check("embedding.negative-id-refused", examples=4)
 def test_negative_id_refused(subject: Subject, draw: Draw) -> None:
     sizes, probe = build(subject, draw)
     _refuses(subject, draw, sizes, probe, (-1, -100, -sizes.source_vocabulary))
@@ -208,7 +208,7 @@ def test_no_positions(subject: Subject, draw: Draw) -> None:
     equal(probe.output(tokens), alone[tokens], what="output, compared with each id alone")
 
 
-@check("embedding.gradient-only-to-used-rows", examples=6)
+@check("embedding.gradient-only-to-used-rows", examples=4)
 def test_gradient_only_to_used_rows(subject: Subject, draw: Draw) -> None:
     sizes, probe = build_loaded(subject, draw)
     tokens = draw_repeated_tokens(draw, sizes)
@@ -229,7 +229,7 @@ def test_gradient_only_to_used_rows(subject: Subject, draw: Draw) -> None:
     )
 
 
-@check("embedding.repeated-tokens", examples=6)
+@check("embedding.repeated-tokens", examples=4)
 def test_repeated_tokens(subject: Subject, draw: Draw) -> None:
     sizes, probe = build_loaded(subject, draw)
     tokens = draw_repeated_tokens(draw, sizes)

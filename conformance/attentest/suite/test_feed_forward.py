@@ -123,7 +123,7 @@ def test_shapes(subject: Subject, draw: Draw) -> None:
     same_precision(probe, check_output(probe, x))
 
 
-@check("feed_forward.position-wise")
+@check("feed_forward.position-wise", examples=10)
 def test_position_wise(subject: Subject, draw: Draw) -> None:
     probe = build_with_parameters(subject, draw, COMPONENT, draw_sizes(draw))
     batch, length = draw.choose((2, 3)), draw.choose((draw.length(), draw.long(), draw.long()))
@@ -183,14 +183,14 @@ def test_feed_forward_bias(subject: Subject, draw: Draw) -> None:
     matches_declared_biases(probe, np.zeros_like(x), choice="feed_forward_bias")
 
 
-@check("feed_forward.every-parameter-reached", examples=5)
+@check("feed_forward.every-parameter-reached", examples=4)
 def test_every_parameter_reached(subject: Subject, draw: Draw) -> None:
     probe, x = build_loaded(subject, draw)
     every_parameter_reached(probe, x, draw=draw)
     agrees_with_differences(probe, x, draw=draw)
 
 
-@check("feed_forward.gradient", examples=5)
+@check("feed_forward.gradient", examples=4)
 def test_gradient(subject: Subject, draw: Draw) -> None:
     probe = build_with_parameters(subject, draw, COMPONENT, draw_sizes(draw))
     x = draw.floats(draw.batch(), draw.length(), probe.sizes.d_model)

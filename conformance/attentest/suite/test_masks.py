@@ -129,6 +129,7 @@ def _expected_twice(case: MaskCall) -> None:
 
 @check(
     "masks.padding-keeps-exactly-real-tokens",
+    examples=10,
     in_use=at_sizes_in_use(_padding_in_use, MANY, LONG, WORDS),
 )
 def test_padding_keeps_exactly_real_tokens(subject: Subject, draw: Draw) -> None:
@@ -136,7 +137,7 @@ def test_padding_keeps_exactly_real_tokens(subject: Subject, draw: Draw) -> None
         _expected_twice(draw_sources(subject, draw, batch=batch, length=length))
 
 
-@check("masks.any-pad-id", examples=6)
+@check("masks.any-pad-id", examples=4)
 def test_any_pad_id(subject: Subject, draw: Draw) -> None:
     ids = draw.rng.permutation(12)
     length = draw.length(1, 6)
@@ -147,7 +148,7 @@ def test_any_pad_id(subject: Subject, draw: Draw) -> None:
         equal(case.mask(), case.expected(), what=f"mask for the pad id {pad}")
 
 
-@check("masks.pads-anywhere", examples=6)
+@check("masks.pads-anywhere", examples=4)
 def test_pads_anywhere(subject: Subject, draw: Draw) -> None:
     sizes = draw.sizes(layers=1)
     length, pad = draw.length(3, 7), sizes.source_pad
@@ -170,7 +171,7 @@ def test_large_ids(subject: Subject, draw: Draw) -> None:
         equal(case.mask(), case.expected(), what=f"mask for the pad {pad} and the token {twin}")
 
 
-@check("masks.padding-shape", examples=6)
+@check("masks.padding-shape", examples=4)
 def test_padding_shape(subject: Subject, draw: Draw) -> None:
     # A mask of one token has the same shape along the queries as along the keys.
     for low in (1, 2):
@@ -207,21 +208,21 @@ def test_causal_keeps_past(subject: Subject, draw: Draw) -> None:
         keeps_and_hides(mask)
 
 
-@check("masks.causal-keeps-diagonal", examples=6)
+@check("masks.causal-keeps-diagonal", examples=4)
 def test_causal_keeps_diagonal(subject: Subject, draw: Draw) -> None:
     mask = draw_triangle(subject, draw)
     keeps(mask, np.eye(len(mask), dtype=bool), "keys at the position of their query")
     keeps_and_hides(mask)
 
 
-@check("masks.causal-blocks-future", examples=6)
+@check("masks.causal-blocks-future", examples=4)
 def test_causal_blocks_future(subject: Subject, draw: Draw) -> None:
     mask = draw_triangle(subject, draw, high=draw.choose((6, 40)))
     hides(mask, ~np.tri(len(mask), dtype=bool), "keys after their query")
     keeps_and_hides(mask)
 
 
-@check("masks.causal-shape", examples=6)
+@check("masks.causal-shape", examples=4)
 def test_causal_shape(subject: Subject, draw: Draw) -> None:
     length = draw.length(1, 6)
     mask = subject.part("causal_mask", Sizes()).output(length)
@@ -253,7 +254,7 @@ def test_target_is_both(subject: Subject, draw: Draw) -> None:
         _expected_twice(draw_targets(subject, draw, length=length))
 
 
-@check("masks.target-blocks-pad-keys", examples=6)
+@check("masks.target-blocks-pad-keys", examples=4)
 def test_target_blocks_pad_keys(subject: Subject, draw: Draw) -> None:
     case = draw_targets(subject, draw)
     mask = case.mask()

@@ -104,7 +104,7 @@ def _formula_in_use(subject: Subject, draw: Draw, size: SizesInUse) -> None:
     formula_at(probe, [1, 2, 4000, 4001, 50_000, 99_999])
 
 
-@check("schedule.formula", examples=15, in_use=at_sizes_in_use(_formula_in_use, WIDE))
+@check("schedule.formula", in_use=at_sizes_in_use(_formula_in_use, WIDE))
 def test_formula(subject: Subject, draw: Draw) -> None:
     sizes = draw_sizes(draw, high=draw.choose((40, 500)))
     formula_at(build(subject, sizes), steps_of(draw, sizes))
@@ -192,7 +192,7 @@ def test_end(subject: Subject, draw: Draw) -> None:
     formula_at(probe, [last, 10 * last])
 
 
-@check("schedule.factor", examples=6)
+@check("schedule.factor", examples=4)
 def test_factor(subject: Subject, draw: Draw) -> None:
     sizes = draw_sizes(draw)
     other = subject.limits.fitted(sizes.but(factor=draw.choose((3.0, 0.1, 1e-4)) * sizes.factor))
@@ -203,7 +203,7 @@ def test_factor(subject: Subject, draw: Draw) -> None:
     near(subject, ratio, wanted, what="share of rates under another factor", terms=TERMS)
 
 
-@check("schedule.width", examples=6)
+@check("schedule.width", examples=4)
 def test_width(subject: Subject, draw: Draw) -> None:
     sizes = draw_sizes(draw)
     other = subject.limits.fitted(sizes.but(d_model=4 * sizes.d_model))
@@ -214,7 +214,7 @@ def test_width(subject: Subject, draw: Draw) -> None:
     near(subject, ratio, wanted, what="share of rates at four times the width", terms=TERMS)
 
 
-@check("schedule.warm-up-length", examples=6)
+@check("schedule.warm-up-length", examples=4)
 def test_warm_up_length(subject: Subject, draw: Draw) -> None:
     sizes = draw_sizes(draw)
     sizes = subject.limits.fitted(sizes.but(total_steps=10 * sizes.warmup))
@@ -240,7 +240,7 @@ def test_warm_up_of_one(subject: Subject, draw: Draw) -> None:
     formula_at(probe, [first, first + 1])
 
 
-@check("schedule.any-order", examples=6)
+@check("schedule.any-order", examples=4)
 def test_any_order(subject: Subject, draw: Draw) -> None:
     sizes = draw_sizes(draw)
     steps = sorted({*steps_of(draw, sizes), 2})
@@ -253,7 +253,7 @@ def test_any_order(subject: Subject, draw: Draw) -> None:
         holds(found == going_on[step], f"{text} are asked for in another order.")
 
 
-@check("schedule.own-settings", examples=6)
+@check("schedule.own-settings", examples=4)
 def test_own_settings(subject: Subject, draw: Draw) -> None:
     sizes, others = draw_sizes(draw), draw_sizes(draw, low=50, high=90)
     probe = build(subject, sizes)

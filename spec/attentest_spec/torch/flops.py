@@ -1,5 +1,6 @@
 """Observes the operations that torch carries out, and counts those of floating point."""
 
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
@@ -14,12 +15,19 @@ class OperationMode(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """A mode that observes the operations of torch, without the compiler.
 
     Torch imports its compiler for every other mode, to keep it off the code of the mode: three
-    seconds of processor time.
+    seconds of processor time. Code that is compiled raises inside the mode, as
+    :func:`torch.nn.attention.flex_attention.flex_attention` does.
     """
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
         return False
+
+    def __exit__(self, kind: type[BaseException] | None, *rest: Any) -> None:
+        """End the observation; after an exception, discard what was compiled during it."""
+        super().__exit__(kind, *rest)  # type: ignore[no-untyped-call]
+        if kind and "torch._dynamo" in sys.modules:
+            torch._dynamo.reset()  # otherwise later calls raise, too
 
 
 class FlopCounter(OperationMode):

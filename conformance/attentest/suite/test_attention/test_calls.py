@@ -18,7 +18,7 @@ from attentest.testing.refusal import accepts
 from attentest_spec.setting import Array
 
 
-@check("attention.key-order", examples=6)
+@check("attention.key-order", examples=4)
 def test_key_order(subject: Subject, draw: Draw) -> None:
     for kind in draw.mask_kinds(("per-sample", "none")):
         for keys in (draw.length(2), draw.long(5)):
@@ -46,7 +46,7 @@ def _unordered(subject: Subject, draw: Draw, case: AttentionCall) -> None:
     )
 
 
-@check("attention.query-order")
+@check("attention.query-order", examples=10)
 def test_query_order(subject: Subject, draw: Draw) -> None:
     case = draw_call(
         subject, draw, kinds=("per-sample", "none"), lengths=(draw.length(2), draw.length())
@@ -102,7 +102,7 @@ def _independent(subject: Subject, draw: Draw, case: AttentionCall) -> None:
         )
 
 
-@check("attention.strided-inputs")
+@check("attention.strided-inputs", examples=8)
 def test_strided_inputs(subject: Subject, draw: Draw) -> None:
     case, strided = _strided(subject, draw)
     plain = case.output()
@@ -142,7 +142,7 @@ def _strided(subject: Subject, draw: Draw) -> tuple[AttentionCall, tuple[Array, 
     )
 
 
-@check("attention.deterministic", examples=6)
+@check("attention.deterministic", examples=4)
 def test_deterministic(subject: Subject, draw: Draw) -> None:
     dropout, longest = 0.5 if subject.limits.dropout else 0.0, subject.limits.length or 3
     for kind in draw.mask_kinds(("none", "per-sample")):

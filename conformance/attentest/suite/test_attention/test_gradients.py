@@ -18,7 +18,7 @@ def test_gradient(subject: Subject, draw: Draw) -> None:
         agrees_with_differences(case.probe, *case.inputs, draw=draw)
 
 
-@check("attention.gradient-to-masked-keys", examples=5)
+@check("attention.gradient-to-masked-keys", examples=4)
 def test_gradient_to_masked_keys(subject: Subject, draw: Draw) -> None:
     case = draw_call(subject, draw, hiding=True, kinds=("padding",), scale=1.0)
     shape = (*case.query.shape[:-1], case.value.shape[-1])

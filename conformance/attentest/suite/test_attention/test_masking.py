@@ -49,7 +49,7 @@ def test_masked_keys_ignored(subject: Subject, draw: Draw) -> None:
     )
 
 
-@check("attention.masking-exact", examples=12)
+@check("attention.masking-exact")
 def test_masking_exact(subject: Subject, draw: Draw) -> None:
     require_large_scores(subject)
     fill = subject.choices.mask_fill
@@ -95,7 +95,7 @@ def test_fully_masked_row(subject: Subject, draw: Draw) -> None:
     matches(case.probe, *inputs, actual=actual, rows=rows)
 
 
-@check("attention.mask-shapes", examples=5)
+@check("attention.mask-shapes", examples=4)
 def test_mask_shapes(subject: Subject, draw: Draw) -> None:
     for kind in draw.mask_kinds(("padding", "causal", "per-sample", "per-head")):
         heads = draw.several()

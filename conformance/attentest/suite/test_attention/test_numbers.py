@@ -53,7 +53,7 @@ def test_shapes(subject: Subject, draw: Draw) -> None:
         same_shape(weights, case.keep.shape, what="weights")
 
 
-@check("attention.stable-for-large-scores")
+@check("attention.stable-for-large-scores", examples=10)
 def test_stable_for_large_scores(subject: Subject, draw: Draw) -> None:
     require_large_scores(subject)
     case = draw_call(subject, draw, kinds=("none",), scale=1.0)
@@ -107,7 +107,7 @@ def test_softmax_arithmetic(subject: Subject, draw: Draw) -> None:
     matches(case.probe, *case.inputs, actual=actual)
 
 
-@check("attention.value-width")
+@check("attention.value-width", examples=6)
 def test_value_width(subject: Subject, draw: Draw) -> None:
     case = draw_call(subject, draw, scale=1.0)
     width = case.query.shape[-1] + draw.choose((3, 1, 7))
@@ -146,14 +146,14 @@ def test_one_key(subject: Subject, draw: Draw) -> None:
     rounded(left, what="output for a single key left")
 
 
-@check("attention.half-precision", examples=8)
+@check("attention.half-precision")
 def test_half_precision(subject: Subject, draw: Draw) -> None:
     for known in half_precisions(subject):
         for scale in (1.0, 4.0):
             matches_in_precision(partial(_call, subject, draw, scale=scale), known)
 
 
-@check("attention.float32")
+@check("attention.float32", examples=10)
 def test_float32(subject: Subject, draw: Draw) -> None:
     matches_in_precision(lambda precision: _call(subject, draw, precision), "float32")
 

@@ -9,7 +9,7 @@ from attentest.testing.draw import Draw
 from attentest_spec.choices import Value
 
 
-@check("attention.score-scale")
+@check("attention.score-scale", examples=6)
 def test_score_scale(subject: Subject, draw: Draw) -> None:
     case = draw_call(subject, draw, scale=1.0, lengths=(draw.length(), draw.length(2)))
     _shows_declared(case, "score_scale", "inverse-sqrt-e")

@@ -10,7 +10,7 @@ from attentest.testing.assertions import finite, holds, matches, near
 from attentest.testing.draw import Draw
 
 
-@check("attention.weights-formula")
+@check("attention.weights-formula", examples=10)
 def test_weights_formula(subject: Subject, draw: Draw) -> None:
     case = draw_call(subject, draw)
     weights = case.weights()
@@ -19,7 +19,7 @@ def test_weights_formula(subject: Subject, draw: Draw) -> None:
     )
 
 
-@check("attention.rows-sum-to-one")
+@check("attention.rows-sum-to-one", examples=10)
 def test_rows_sum_to_one(subject: Subject, draw: Draw) -> None:
     case = draw_call(subject, draw)
     sums = case.weights().sum(axis=-1)
@@ -32,7 +32,7 @@ def test_rows_sum_to_one(subject: Subject, draw: Draw) -> None:
     )
 
 
-@check("attention.weights-nonnegative")
+@check("attention.weights-nonnegative", examples=10)
 def test_weights_nonnegative(subject: Subject, draw: Draw) -> None:
     case = draw_call(subject, draw)
     weights = case.weights()
@@ -53,7 +53,7 @@ def test_masked_weights_zero(subject: Subject, draw: Draw) -> None:
     holds(not hidden.any(), f"A masked key has the weight {largest(hidden):.6g}.", actual=hidden)
 
 
-@check("attention.convex-hull")
+@check("attention.convex-hull", examples=10)
 def test_convex_hull(subject: Subject, draw: Draw) -> None:
     case = draw_call(subject, draw)
     output = as_floats(case.output())
@@ -73,7 +73,7 @@ def test_convex_hull(subject: Subject, draw: Draw) -> None:
     )
 
 
-@check("attention.weights-used")
+@check("attention.weights-used", examples=10)
 def test_weights_used(subject: Subject, draw: Draw) -> None:
     case = draw_call(subject, draw)
     weights = case.weights()

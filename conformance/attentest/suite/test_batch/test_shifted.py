@@ -42,7 +42,7 @@ def test_shifted_once(subject: Subject, draw: Draw) -> None:
     equal(wanted[:, -1], order[:, -1], what="last target of the decoder")
 
 
-@clause("batch.source-mask")
+@clause("batch.source-mask", examples=10)
 def test_source_mask(subject: Subject, draw: Draw) -> None:
     sizes = draw_sizes(draw)
     check(built(subject, "batch", sizes), *draw_pair(draw, sizes), only=SOURCE_MASK)
@@ -77,7 +77,7 @@ def test_own_pad_ids(subject: Subject, draw: Draw) -> None:
     check(built(subject, "batch", sizes), source, target)
 
 
-@clause("batch.sequences-independent")
+@clause("batch.sequences-independent", examples=10)
 def test_sequences_independent(subject: Subject, draw: Draw) -> None:
     sizes = draw_sizes(draw)
     probe = built(subject, "batch", sizes)

@@ -16,7 +16,7 @@ from attentest.testing.draw import Draw
 from attentest.testing.layer_calls import LayerCall, draw_call, rows_agree
 
 
-@check("decoder.shapes", examples=6)
+@check("decoder.shapes", examples=4)
 def test_shapes(subject: Subject, draw: Draw) -> None:
     size = draw.choose((draw.lengths(), (1, 1), (1, draw.length(2)), (draw.length(2), 1)))
     batch = draw.choose((2, 1, 3))
@@ -67,7 +67,7 @@ def sample_alone(case: LayerCall, own: slice) -> LayerCall:
     )
 
 
-@check("decoder.input-untouched", examples=5)
+@check("decoder.input-untouched", examples=4)
 def test_input_untouched(subject: Subject, draw: Draw) -> None:
     case = draw_call(subject, draw, STACK, mapped=False, kinds=TARGET, source_kinds=("padding",))
     before = case.output().copy()

@@ -60,7 +60,7 @@ def test_layers_in_sequence(subject: Subject, draw: Draw) -> None:
         )
 
 
-@check("decoder.final-norm", examples=6)
+@check("decoder.final-norm", examples=4)
 def test_final_norm(subject: Subject, draw: Draw) -> None:
     case = draw_call(subject, draw, STACK, kinds=TARGET)
     width = case.probe.sizes.d_model
@@ -73,7 +73,7 @@ def test_depth_counts(subject: Subject, draw: Draw) -> None:
     layer_adds_its_parameters(subject, draw, STACK)
 
 
-@check("decoder.float32", examples=6)
+@check("decoder.float32", examples=4)
 def test_float32(subject: Subject, draw: Draw) -> None:
     _precise(subject, draw, STACK, "float32")
 

@@ -21,7 +21,7 @@ from attentest.testing.layer_calls import LayerCall, draw_call, open_mask, rows_
 from attentest_spec.setting import Array
 
 
-@check("decoder.causality", examples=6)
+@check("decoder.causality", examples=4)
 def test_causality(subject: Subject, draw: Draw) -> None:
     case = draw_call(subject, draw, STACK, mapped=False, kinds=TARGET, shortest=2)
     steps = np.arange(case.x.shape[1])
@@ -37,7 +37,7 @@ def test_causality(subject: Subject, draw: Draw) -> None:
     depends_on_visible_positions(draw, case, before)
 
 
-@check("decoder.causality-by-gradient", examples=5)
+@check("decoder.causality-by-gradient", examples=4)
 def test_causality_by_gradient(subject: Subject, draw: Draw) -> None:
     case = draw_call(subject, draw, STACK, mapped=False, kinds=("causal",), shortest=2)
     steps = np.arange(case.x.shape[1])
@@ -64,7 +64,7 @@ def test_target_padding(subject: Subject, draw: Draw) -> None:
     depends_on_visible_positions(draw, case, before)
 
 
-@check("decoder.no-masks", examples=6)
+@check("decoder.no-masks", examples=4)
 def test_no_masks(subject: Subject, draw: Draw) -> None:
     case = draw_call(subject, draw, LAYER, mapped=False, kinds=FREE, source_kinds=FREE, shortest=2)
     before = case.output()

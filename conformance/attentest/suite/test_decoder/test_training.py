@@ -35,7 +35,7 @@ def test_every_parameter_reached(subject: Subject, draw: Draw) -> None:
     agrees_with_differences(case.probe, *case.inputs, draw=draw)
 
 
-@check("decoder.eval-reaches-every-layer", examples=5)
+@check("decoder.eval-reaches-every-layer", examples=4)
 def test_eval_reaches_every_layer(subject: Subject, draw: Draw) -> None:
     rate = draw.choose((0.5, 0.8)) if subject.limits.dropout else 0.0
     case = draw_call(subject, draw, STACK, mapped=False, kinds=TARGET, dropout=rate, shortest=2)
@@ -43,7 +43,7 @@ def test_eval_reaches_every_layer(subject: Subject, draw: Draw) -> None:
     depends_on_visible_positions(draw, case, case.output())
 
 
-@check("decoder.dropout-on-sublayers", examples=5)
+@check("decoder.dropout-on-sublayers", examples=4)
 def test_dropout_on_sublayers(subject: Subject, draw: Draw) -> None:
     if not subject.limits.dropout:
         raise Absent(f"{subject.name} has no dropout")
@@ -53,7 +53,7 @@ def test_dropout_on_sublayers(subject: Subject, draw: Draw) -> None:
     drops_branches_at_the_rate(subject, draw, LAYER, LAST)
 
 
-@check("decoder.gradient", examples=5)
+@check("decoder.gradient", examples=4)
 def test_gradient(subject: Subject, draw: Draw) -> None:
     case = draw_call(subject, draw, LAYER, mapped=False, kinds=("causal", "none"))
     agrees_with_differences(case.probe, *case.inputs, draw=draw)

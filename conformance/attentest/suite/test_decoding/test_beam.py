@@ -34,7 +34,7 @@ def ends_early(subject: Subject) -> bool:
     return choices.finished_beams == "set-aside" and choices.beam_stop != "length"
 
 
-@check("decoding.beam-formula", examples=14)
+@check("decoding.beam-formula")
 def test_beam_formula(subject: Subject, draw: Draw) -> None:
     right(draw_beam_call(subject, draw))
     penalised = draw_beam_call(
@@ -137,14 +137,14 @@ def test_beam_wins(subject: Subject, draw: Draw) -> None:
         holds(row == best, text, actual=tokens)
 
 
-@check("decoding.beam-scores", examples=8)
+@check("decoding.beam-scores")
 def test_beam_scores(subject: Subject, draw: Draw) -> None:
     case = draw_beam_call(subject, draw, beams=draw.integer(2, 4), new=draw.integer(3, 5))
     found = case.found()
     close(case, found.known(subject), case.rescored(found.tokens), "scores of their tokens")
 
 
-@check("decoding.beam-probabilities", examples=5)
+@check("decoding.beam-probabilities", examples=4)
 def test_beam_probabilities(subject: Subject, draw: Draw) -> None:
     case = draw_beam_call(subject, draw, beams=draw.integer(2, 4), new=draw.integer(2, 4))
     if subject.choices.output == "logits":
@@ -178,7 +178,7 @@ def _shown(case: BeamCall, choice: str, options: tuple[str, ...]) -> None:
     )
 
 
-@check("decoding.beam-length-penalty", examples=5)
+@check("decoding.beam-length-penalty", examples=4)
 def test_beam_length_penalty(subject: Subject, draw: Draw) -> None:
     case = draw_beam_call(
         subject, draw, beams=3, alpha=draw.choose((0.6, 1.0)), new=draw.integer(3, 5), ends_at=2
@@ -191,7 +191,7 @@ def test_beam_length_penalty(subject: Subject, draw: Draw) -> None:
     close(plain, found.known(subject), sums, "sums of log-probabilities, at an exponent of 0")
 
 
-@check("decoding.beam-counted-length", examples=5)
+@check("decoding.beam-counted-length", examples=4)
 def test_beam_counted_length(subject: Subject, draw: Draw) -> None:
     if subject.choices.length_penalty == "none":
         raise Absent(f"{subject.name} declares no length penalty")
@@ -202,7 +202,7 @@ def test_beam_counted_length(subject: Subject, draw: Draw) -> None:
     _shown(case, "counted_length", options)
 
 
-@check("decoding.beam-sorted", examples=5)
+@check("decoding.beam-sorted", examples=4)
 def test_beam_sorted(subject: Subject, draw: Draw) -> None:
     case = draw_beam_call(
         subject,
@@ -229,7 +229,7 @@ def _is_not_in_the_order_of_sums(case: BeamCall) -> bool:
     return same or bool((np.diff(sums, axis=1) > 0).any())
 
 
-@check("decoding.beam-distinct", examples=5)
+@check("decoding.beam-distinct", examples=4)
 def test_beam_distinct(subject: Subject, draw: Draw) -> None:
     case = draw_beam_call(subject, draw, beams=draw.integer(2, 4))
     if case.returned == 1:
@@ -240,7 +240,7 @@ def test_beam_distinct(subject: Subject, draw: Draw) -> None:
         holds(different == case.beams, text, actual=rows)
 
 
-@check("decoding.beam-batch-independence", examples=5)
+@check("decoding.beam-batch-independence", examples=4)
 def test_beam_batch_independence(subject: Subject, draw: Draw) -> None:
     case = draw_beam_call(
         subject,
@@ -269,7 +269,7 @@ def _has_one_that_is_over(case: BeamCall) -> bool:
     return not stops(case.subject) or bool(ended.any() and not ended.all())
 
 
-@check("decoding.beam-begin-stays", examples=5)
+@check("decoding.beam-begin-stays", examples=4)
 def test_beam_begin_stays(subject: Subject, draw: Draw) -> None:
     case = draw_beam_call(subject, draw, beams=draw.integer(2, 4), batch=draw.choose((2, 1, 2)))
     script = case.script
@@ -318,7 +318,7 @@ def _other(subject: Subject, draw: Draw, like: Script, batch: int, beams: int) -
     raise Absent(f"{subject.precision} has near ties in every search that was drawn")
 
 
-@check("decoding.beam-impossible-tokens", examples=5)
+@check("decoding.beam-impossible-tokens", examples=4)
 def test_beam_impossible_tokens(subject: Subject, draw: Draw) -> None:
     case = draw_beam_call(subject, draw, beams=2, ending=1.0, new=draw.integer(3, 5), ends_at=2)
     logits = np.full(case.script.logits.shape, -np.inf)

@@ -10,7 +10,7 @@ from attentest.testing.assertions import equal, holds
 from attentest.testing.draw import Draw
 
 
-@check("decoding.beam-finished-keeps", examples=5)
+@check("decoding.beam-finished-keeps", examples=4)
 def test_beam_finished_keeps(subject: Subject, draw: Draw) -> None:
     require_stop(subject)
     case = draw_beam_call(
@@ -32,7 +32,7 @@ def test_beam_finished_keeps(subject: Subject, draw: Draw) -> None:
         holds(set(rest) <= {fill}, text, actual=found.tokens)
 
 
-@check("decoding.beam-finished-not-lost", examples=5)
+@check("decoding.beam-finished-not-lost", examples=4)
 def test_beam_finished_not_lost(subject: Subject, draw: Draw) -> None:
     require_stop(subject)
     new, ends = draw.integer(4, 6), draw.integer(1, 3)

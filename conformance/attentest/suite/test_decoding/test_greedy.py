@@ -26,13 +26,13 @@ from attentest_spec.decoding import next_scores
 from attentest_spec.setting import Array, Setting
 
 
-@check("decoding.greedy-formula", examples=8)
+@check("decoding.greedy-formula")
 def test_greedy_formula(subject: Subject, draw: Draw) -> None:
     for script in (draw_script(draw), draw_script(draw, new=12, ends=[9, NEVER, 3], batch=3)):
         decodes(subject, script)
 
 
-@check("decoding.greedy-own-choice", examples=5)
+@check("decoding.greedy-own-choice", examples=4)
 def test_greedy_own_choice(subject: Subject, draw: Draw) -> None:
     count, new = draw.batch(), draw.integer(3, 5)
     # A sequence that ends at once shows nothing of what the model is given.
@@ -52,7 +52,7 @@ def test_greedy_own_choice(subject: Subject, draw: Draw) -> None:
             )
 
 
-@check("decoding.last-position", examples=5)
+@check("decoding.last-position", examples=4)
 def test_last_position(subject: Subject, draw: Draw) -> None:
     script = draw_script(draw, batch=2, new=draw.integer(4, 6), ends=[NEVER, NEVER])
     first = decodes(subject, script)
@@ -65,7 +65,7 @@ def test_last_position(subject: Subject, draw: Draw) -> None:
     equal(again, first, what="decoded tokens for other scores where no prefix leads to")
 
 
-@check("decoding.begin-stays", examples=5)
+@check("decoding.begin-stays", examples=4)
 def test_begin_stays(subject: Subject, draw: Draw) -> None:
     script = draw_script(draw)
     words = [one for one in range(script.sizes.target_vocabulary) if one not in _special(script)]
@@ -80,7 +80,7 @@ def _special(script: Script) -> tuple[int, ...]:
     return script.sizes.end, script.sizes.target_pad
 
 
-@check("decoding.exact-length", examples=5)
+@check("decoding.exact-length", examples=4)
 def test_exact_length(subject: Subject, draw: Draw) -> None:
     for new in (draw.integer(2, 6), 1):
         script = draw_script(draw, batch=2, new=new, ends=[NEVER, NEVER])
@@ -90,7 +90,7 @@ def test_exact_length(subject: Subject, draw: Draw) -> None:
     equal(greedy(subject, nothing), script.begin, what="result where nothing is to be added")
 
 
-@check("decoding.stop-at-end", examples=5)
+@check("decoding.stop-at-end", examples=4)
 def test_stop_at_end(subject: Subject, draw: Draw) -> None:
     new = draw.integer(3, 6)
     script = after_end(draw_script(draw, batch=1, new=new, ends=[draw.integer(1, new - 1)]))
@@ -117,7 +117,7 @@ def test_stop_at_end(subject: Subject, draw: Draw) -> None:
     )
 
 
-@check("decoding.after-end", examples=5)
+@check("decoding.after-end", examples=4)
 def test_after_end(subject: Subject, draw: Draw) -> None:
     require_stop(subject)
     new = draw.integer(3, 6)
@@ -136,7 +136,7 @@ def test_after_end(subject: Subject, draw: Draw) -> None:
         )
 
 
-@check("decoding.finished-stay-finished", examples=5)
+@check("decoding.finished-stay-finished", examples=4)
 def test_finished_stay_finished(subject: Subject, draw: Draw) -> None:
     require_stop(subject)
     new = draw.integer(4, 7)
@@ -153,7 +153,7 @@ def test_end_at_once(subject: Subject, draw: Draw) -> None:
         decodes(subject, after_end(script), what="tokens where the end token comes at once")
 
 
-@check("decoding.batch-independence", examples=5)
+@check("decoding.batch-independence", examples=4)
 def test_batch_independence(subject: Subject, draw: Draw) -> None:
     script = draw_script(draw, batch=draw.choose((2, 3, 5)), new=draw.integer(2, 5))
     together = greedy(subject, script)
@@ -182,7 +182,7 @@ def test_any_ids(subject: Subject, draw: Draw) -> None:
         decodes(subject, script.but(logits=low), what=f"tokens for the ids {named}")
 
 
-@check("decoding.prompt", examples=5)
+@check("decoding.prompt", examples=4)
 def test_prompt(subject: Subject, draw: Draw) -> None:
     decodes(
         subject,
@@ -212,13 +212,13 @@ def _padded(subject: Subject, draw: Draw, *, left: bool) -> tuple[Array, Array]:
     return after[:, given:], np.concatenate([one[:, -new:] for one in alone])
 
 
-@check("decoding.left-padding", examples=5)
+@check("decoding.left-padding", examples=4)
 def test_left_padding(subject: Subject, draw: Draw) -> None:
     after, alone = _padded(subject, draw, left=True)
     equal(after, alone, what="new tokens after padding on the left")
 
 
-@check("decoding.right-padding", examples=5)
+@check("decoding.right-padding", examples=4)
 def test_right_padding(subject: Subject, draw: Draw) -> None:
     after, alone = _padded(subject, draw, left=False)
     equal(after, alone, what="new tokens after padding on the right")
@@ -240,7 +240,7 @@ def test_ties(subject: Subject, draw: Draw) -> None:
         equal(greedy(subject, tied), first, what="tokens of another call with equal scores")
 
 
-@check("decoding.impossible-tokens", examples=5)
+@check("decoding.impossible-tokens", examples=4)
 def test_impossible_tokens(subject: Subject, draw: Draw) -> None:
     script = draw_script(draw, new=draw.integer(2, 4))
     logits = script.logits.copy()

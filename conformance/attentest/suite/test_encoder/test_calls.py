@@ -31,7 +31,7 @@ def test_permutation_law(subject: Subject, draw: Draw) -> None:
     depends_on_visible_positions(draw, case, before)
 
 
-@check("encoder.batch-independence", examples=6)
+@check("encoder.batch-independence", examples=4)
 def test_batch_independence(subject: Subject, draw: Draw) -> None:
     kinds, batch = ("padding",), draw.choose((2, 3))
     case = draw_call(subject, draw, STACK, mapped=False, kinds=kinds, hiding=True, batch=batch)
@@ -66,7 +66,7 @@ def _different_padding(case: LayerCall) -> Array:
     return mask
 
 
-@check("encoder.shapes", examples=6)
+@check("encoder.shapes", examples=4)
 def test_shapes(subject: Subject, draw: Draw) -> None:
     one = draw.choose(("batch", "length", "both", "neither"))
     case = draw_call(
@@ -83,7 +83,7 @@ def test_shapes(subject: Subject, draw: Draw) -> None:
     depends_on_visible_positions(draw, case, before)
 
 
-@check("encoder.input-untouched", examples=5)
+@check("encoder.input-untouched", examples=4)
 def test_input_untouched(subject: Subject, draw: Draw) -> None:
     case = draw_call(subject, draw, STACK, mapped=False, kinds=("padding", "none"), shortest=2)
     before = case.output().copy()

@@ -25,7 +25,7 @@ from attentest.testing.layer_calls import (
 from attentest_spec.setting import Array
 
 
-@check("encoder.padding-invariance", examples=6)
+@check("encoder.padding-invariance", examples=4)
 def test_padding_invariance(subject: Subject, draw: Draw) -> None:
     length = draw.length(min(3, subject.limits.length or 3))
     size = (length, 1)
@@ -53,7 +53,7 @@ def _shortened(draw: Draw, case: LayerCall, length: int) -> tuple[LayerCall, Arr
     return case.but(x=x, mask=open_mask(case.probe.subject, samples, length, length)), places
 
 
-@check("encoder.padding-content", examples=6)
+@check("encoder.padding-content", examples=4)
 def test_padding_content(subject: Subject, draw: Draw) -> None:
     case = draw_call(subject, draw, LAYER, mapped=False, kinds=("padding",), hiding=True)
     before = case.output()
@@ -103,7 +103,7 @@ def broadcast(subject: Subject, case: LayerCall) -> Array:
     return np.broadcast_to(case.mask, (len(case.x), heads, length, length)).copy()
 
 
-@check("encoder.no-mask", examples=6)
+@check("encoder.no-mask", examples=4)
 def test_no_mask(subject: Subject, draw: Draw) -> None:
     case = draw_call(subject, draw, LAYER, mapped=False, kinds=("none",), shortest=2)
     before = case.output()

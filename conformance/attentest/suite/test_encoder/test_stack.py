@@ -39,7 +39,7 @@ def test_formula(subject: Subject, draw: Draw) -> None:
         )
 
 
-@check("encoder.final-norm", examples=6)
+@check("encoder.final-norm", examples=4)
 def test_final_norm(subject: Subject, draw: Draw) -> None:
     case = draw_call(subject, draw, STACK)
     width = case.probe.sizes.d_model
@@ -68,7 +68,7 @@ def test_layers_in_sequence(subject: Subject, draw: Draw) -> None:
         )
 
 
-@check("encoder.stack-of-one-is-a-layer", examples=6)
+@check("encoder.stack-of-one-is-a-layer", examples=4)
 def test_stack_of_one_is_a_layer(subject: Subject, draw: Draw) -> None:
     case = draw_call(subject, draw, STACK, kinds=("padding", "none"), layers=1)
     rows_agree(
@@ -81,7 +81,7 @@ def test_depth_counts(subject: Subject, draw: Draw) -> None:
     layer_adds_its_parameters(subject, draw, STACK)
 
 
-@check("encoder.float32", examples=6)
+@check("encoder.float32", examples=4)
 def test_float32(subject: Subject, draw: Draw) -> None:
     _precise(subject, draw, STACK, "float32")
 

@@ -21,7 +21,7 @@ from attentest_spec.setting import Array
 Lengths = tuple[int, ...]
 
 
-@check("language_model.packed-documents", examples=6)
+@check("language_model.packed-documents", examples=4)
 def test_packed_documents(subject: Subject, draw: Draw) -> None:
     supported_kinds(subject, ("per-sample",))
     side = "right" if draw.choose((True, False)) and _hides_padding(subject) else ""

@@ -138,7 +138,7 @@ def test_half_precision(subject: Subject, draw: Draw) -> None:
         holds(float(np.ptp(output.astype(float))) > 0, "The output is the same everywhere.")
 
 
-@check("language_model.positions-given", examples=5)
+@check("language_model.positions-given", examples=4)
 def test_positions_given(subject: Subject, draw: Draw) -> None:
     kinds = given_kinds(subject)[:1]
     if not _has_positions(subject):

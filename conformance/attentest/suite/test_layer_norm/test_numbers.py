@@ -59,7 +59,7 @@ def test_shapes(subject: Subject, draw: Draw) -> None:
     same_precision(case.probe, case.checked_output())
 
 
-@check("layer_norm.birth", examples=6)
+@check("layer_norm.birth", examples=4)
 def test_birth(subject: Subject, draw: Draw) -> None:
     case = draw_call(subject, draw, scale=1.0)
     fresh = subject.part("layer_norm", case.probe.sizes)
@@ -85,7 +85,7 @@ def test_half_precision(subject: Subject, draw: Draw) -> None:
         matches_in_precision(lambda one: _call(subject, draw, one, largest_row=10.0), precision)
 
 
-@check("layer_norm.half-precision-large")
+@check("layer_norm.half-precision-large", examples=10)
 def test_half_precision_large(subject: Subject, draw: Draw) -> None:
     for precision in half_precisions(subject):
         matches_in_precision(lambda one: _call(subject, draw, one, largest_row=300.0), precision)

@@ -10,7 +10,7 @@ from attentest.testing.norm_calls import trains_its_rows
 from attentest_spec import Sizes
 
 
-@check("layer_norm.gradient", examples=6)
+@check("layer_norm.gradient", examples=4)
 def test_gradient(subject: Subject, draw: Draw) -> None:
     case = draw_call(subject, draw, scale=1.0, widths=(3, 8))
     if not case.loaded:

@@ -25,7 +25,7 @@ from attentest.testing.refusal import (
 from attentest_spec.setting import Array, Floats, Tokens
 
 
-@check("loss.calls-independent")
+@check("loss.calls-independent", examples=6)
 def test_calls_independent(subject: Subject, draw: Draw) -> None:
     sizes = draw_sizes(draw)
     probe, output, target = draw_case(subject, draw, sizes=sizes)

@@ -105,7 +105,7 @@ def _declared(
         matches_declared_option(probe, output, target, actual=found, choice=choice, others=others)
 
 
-@check("loss.pad-word", examples=6)
+@check("loss.pad-word", examples=4)
 def test_pad_word(subject: Subject, draw: Draw) -> None:
     sizes = draw_sizes(draw, rates=smoothing_rates(subject))
     probe, output, target = draw_case(subject, draw, sizes=sizes)
@@ -122,7 +122,7 @@ def test_pad_word(subject: Subject, draw: Draw) -> None:
     )
 
 
-@check("loss.aligned")
+@check("loss.aligned", examples=8)
 def test_aligned(subject: Subject, draw: Draw) -> None:
     sizes = draw_sizes(draw)
     length = draw.length(2)

@@ -60,7 +60,7 @@ def _equal_up_to_order(
     )
 
 
-@check("loss.padding-gradient", examples=6)
+@check("loss.padding-gradient", examples=4)
 def test_padding_gradient(subject: Subject, draw: Draw) -> None:
     probe, output, target = draw_case(subject, draw, length=draw.length(2))
     pulled = pulled_back(probe, output, target)

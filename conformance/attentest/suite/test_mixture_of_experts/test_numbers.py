@@ -39,7 +39,7 @@ def test_all_chosen(subject: Subject, draw: Draw) -> None:
     draw_call(subject, draw, sizes=draw_sizes(draw, experts=count, chosen=count)).checked_output()
 
 
-@check("mixture_of_experts.one-chosen")
+@check("mixture_of_experts.one-chosen", examples=10)
 def test_one_chosen(subject: Subject, draw: Draw) -> None:
     shape = draw.choose(((1, 1), (2, 1), (1, 3), (2, 3)))
     case = draw_call(subject, draw, sizes=draw_sizes(draw, chosen=1), shape=shape)

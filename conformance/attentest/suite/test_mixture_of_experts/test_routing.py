@@ -159,7 +159,7 @@ def test_own_parameters(subject: Subject, draw: Draw) -> None:
     )
 
 
-@check("mixture_of_experts.position-wise")
+@check("mixture_of_experts.position-wise", examples=6)
 def test_position_wise(subject: Subject, draw: Draw) -> None:
     probe = build_with_parameters(subject, draw, COMPONENT, draw_sizes(draw))
     batch, length = draw.choose((2, 3)), draw.choose((draw.length(), draw.long(), draw.length(2)))

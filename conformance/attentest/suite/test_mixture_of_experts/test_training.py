@@ -26,14 +26,14 @@ from attentest.testing.invariants import build_with_parameters
 from attentest_spec.parameters import count
 
 
-@check("mixture_of_experts.gradient", examples=6)
+@check("mixture_of_experts.gradient", examples=4)
 def test_gradient(subject: Subject, draw: Draw) -> None:
     case = draw_call(subject, draw)
     case.checked_output()
     agrees_with_differences(case.probe, case.x, draw=draw)
 
 
-@check("mixture_of_experts.every-parameter-reached", examples=6)
+@check("mixture_of_experts.every-parameter-reached", examples=4)
 def test_every_parameter_reached(subject: Subject, draw: Draw) -> None:
     case = draw_call(subject, draw, shape=(3, 4))
     every_parameter_reached(case.probe, case.x, draw=draw)

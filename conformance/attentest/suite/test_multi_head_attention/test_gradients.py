@@ -29,7 +29,7 @@ def test_every_parameter_reached(subject: Subject, draw: Draw) -> None:
     every_parameter_reached(probe, *case.inputs, draw=draw)
 
 
-@check("multi_head_attention.gradient", examples=5)
+@check("multi_head_attention.gradient")
 def test_gradient(subject: Subject, draw: Draw) -> None:
     require_cross(subject)
     probe = build_loaded(subject, draw, draw_sizes(draw))
@@ -37,7 +37,7 @@ def test_gradient(subject: Subject, draw: Draw) -> None:
     agrees_with_differences(probe, *case.inputs, draw=draw)
 
 
-@check("multi_head_attention.gradient-to-masked-keys", examples=5)
+@check("multi_head_attention.gradient-to-masked-keys", examples=4)
 def test_gradient_to_masked_keys(subject: Subject, draw: Draw) -> None:
     require_cross(subject)
     probe = build_with_parameters(subject, draw, COMPONENT, draw_sizes(draw))

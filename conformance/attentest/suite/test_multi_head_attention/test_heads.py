@@ -28,7 +28,7 @@ from attentest_spec.parameters import count, head_width
 from attentest_spec.setting import Array, Floats
 
 
-@check("multi_head_attention.head-width")
+@check("multi_head_attention.head-width", examples=10)
 def test_head_width(subject: Subject, draw: Draw) -> None:
     sizes = draw_sizes(draw, low=2)
     probe = subject.part(COMPONENT, sizes)
@@ -46,7 +46,7 @@ def test_head_width(subject: Subject, draw: Draw) -> None:
     matches_reference(draw_call(draw, probe, lengths=(draw.length(), draw.length(2))))
 
 
-@check("multi_head_attention.projection-bias")
+@check("multi_head_attention.projection-bias", examples=10)
 def test_projection_bias(subject: Subject, draw: Draw) -> None:
     probe = build_loaded(subject, draw, draw_sizes(draw))
     case = draw_call(draw, probe, lengths=(draw.length(), draw.length(2)))
@@ -85,7 +85,7 @@ def _answer(case: MultiHeadCall, parameters: Mapping[str, Floats]) -> tuple[Floa
         case.probe.parameters = kept
 
 
-@check("multi_head_attention.own-projections", examples=6)
+@check("multi_head_attention.own-projections", examples=4)
 def test_own_projections(subject: Subject, draw: Draw) -> None:
     probe = build_loaded(subject, draw, draw_sizes(draw))
     case = draw_call(draw, probe, kinds=UNORDERED, lengths=(draw.length(2), draw.length(3)))
@@ -151,13 +151,13 @@ def test_shared_key_heads(subject: Subject, draw: Draw) -> None:
     matches_reference(case, what=f"output after exchanging heads of the {name}")
 
 
-@check("multi_head_attention.indivisible-width-refused", examples=6)
+@check("multi_head_attention.indivisible-width-refused", examples=4)
 def test_indivisible_width_refused(subject: Subject, draw: Draw) -> None:
     doing, build, _ = _building_indivisible(subject, draw)
     refuses(subject, doing, lambda: _output_of_fitting_length(build(), draw))
 
 
-@check("multi_head_attention.indivisible-width-named", examples=6)
+@check("multi_head_attention.indivisible-width-named", examples=4)
 def test_indivisible_width_named(subject: Subject, draw: Draw) -> None:
     doing, build, sizes = _building_indivisible(subject, draw)
     explains_refusal(subject, doing, build, naming=(sizes.d_model, sizes.heads))
@@ -199,7 +199,7 @@ def test_parameter_count(subject: Subject, draw: Draw) -> None:
         holds(found == wanted, f"There are {found} trained numbers, not {wanted}: {named}.")
 
 
-@check("multi_head_attention.parameters-round-trip", examples=5)
+@check("multi_head_attention.parameters-round-trip", examples=4)
 def test_parameters_round_trip(subject: Subject, draw: Draw) -> None:
     probe = build_loaded(subject, draw, draw_sizes(draw))
     matches_reference(draw_call(draw, probe))

@@ -43,7 +43,7 @@ from attentest.testing.refusal import accepts
 from attentest_spec.setting import Array, Floats
 
 
-@check("multi_head_attention.shapes", examples=6)
+@check("multi_head_attention.shapes", examples=4)
 def test_shapes(subject: Subject, draw: Draw) -> None:
     probe = build_with_parameters(subject, draw, COMPONENT, draw_sizes(draw))
     long, longer = draw.length(), draw.length()
@@ -102,7 +102,7 @@ def _counts(case: MultiHeadCall, before: Array, name: str, changed: Floats) -> N
     )
 
 
-@check("multi_head_attention.query-order")
+@check("multi_head_attention.query-order", examples=10)
 def test_query_order(subject: Subject, draw: Draw) -> None:
     require_unordered(subject)
     probe = build_with_parameters(subject, draw, COMPONENT, draw_sizes(draw))
@@ -185,7 +185,7 @@ def _repeats(draw: Draw, case: MultiHeadCall) -> None:
         equal(case.output(), first, what="output of the same call after others")
 
 
-@check("multi_head_attention.strided-inputs")
+@check("multi_head_attention.strided-inputs", examples=10)
 def test_strided_inputs(subject: Subject, draw: Draw) -> None:
     case, strided = _strided(subject, draw)
     before = case.output()

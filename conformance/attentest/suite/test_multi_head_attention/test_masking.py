@@ -23,7 +23,7 @@ from attentest_spec.setting import Array
 ONE_HEAD_AXIS = ("per-sample", "padding", "causal")
 
 
-@check("multi_head_attention.masked-keys-ignored")
+@check("multi_head_attention.masked-keys-ignored", examples=6)
 def test_masked_keys_ignored(subject: Subject, draw: Draw) -> None:
     probe = build_with_parameters(subject, draw, COMPONENT, draw_sizes(draw))
     case = draw_call(draw, probe, hiding=True, kinds=("padding", "per-sample", "causal"))

@@ -42,7 +42,7 @@ def test_one_head_is_attention(subject: Subject, draw: Draw) -> None:
     matches_reference(draw_call(draw, probe, lengths=(draw.length(), draw.length(2))))
 
 
-@check("multi_head_attention.large-scores")
+@check("multi_head_attention.large-scores", examples=8)
 def test_large_scores(subject: Subject, draw: Draw) -> None:
     if subject.precision not in ("float64", "float32"):
         raise Absent("half precision does not resolve scores of this size")
@@ -67,7 +67,7 @@ def test_float32(subject: Subject, draw: Draw) -> None:
     matches_in_precision(lambda precision: _in(subject, draw, precision), "float32")
 
 
-@check("multi_head_attention.half-precision", examples=15)
+@check("multi_head_attention.half-precision", examples=14)
 def test_half_precision(subject: Subject, draw: Draw) -> None:
     matches_in_precision(
         lambda precision: _in(subject, draw, precision), draw_half_precision(subject, draw)

@@ -126,26 +126,26 @@ def test_first_update(subject: Subject, draw: Draw) -> None:
         holds(bool((np.abs(size - 1) <= tolerance).all()), "The first update is not the rate long.")
 
 
-@check("optimiser.beta1", examples=6)
+@check("optimiser.beta1", examples=4)
 def test_beta1(subject: Subject, draw: Draw) -> None:
     start, gradients, rates = draw_run(draw, 6)
     gradients[1:] = 0.0
     moves_of_formula(build(subject, draw), (start, gradients, np.full_like(rates, 0.01)))
 
 
-@check("optimiser.beta2", examples=6)
+@check("optimiser.beta2", examples=4)
 def test_beta2(subject: Subject, draw: Draw) -> None:
     start, gradients, rates = draw_run(draw, 8)
     gradients[0] *= draw.choose(_far(subject, (100.0, 10.0)))
     moves_of_formula(build(subject, draw), (start, gradients, np.full_like(rates, 0.01)))
 
 
-@check("optimiser.epsilon", examples=6)
+@check("optimiser.epsilon", examples=4)
 def test_epsilon(subject: Subject, draw: Draw) -> None:
     _tiny_gradients(subject, draw, (1.0, 0.1, 10.0))
 
 
-@check("optimiser.epsilon-place", examples=6)
+@check("optimiser.epsilon-place", examples=4)
 def test_epsilon_place(subject: Subject, draw: Draw) -> None:
     _tiny_gradients(subject, draw, (1.0, 1e3, 3e4))
 
@@ -159,13 +159,13 @@ def _tiny_gradients(subject: Subject, draw: Draw, scales: tuple[float, ...]) -> 
         moves_of_formula(build(subject, draw), draw_run(draw, 3, scale=scale * epsilon))
 
 
-@check("optimiser.bias-correction", examples=6)
+@check("optimiser.bias-correction", examples=4)
 def test_bias_correction(subject: Subject, draw: Draw) -> None:
     start, gradients, rates = draw_run(draw, draw.choose((3, 12)))
     moves_of_formula(build(subject, draw), (start, gradients, np.full_like(rates, 0.01)))
 
 
-@check("optimiser.weight-decay", examples=6)
+@check("optimiser.weight-decay", examples=4)
 def test_weight_decay(subject: Subject, draw: Draw) -> None:
     probe = build(subject, draw)
     start, gradients, rates = draw_run(draw, 4)

@@ -33,7 +33,7 @@ def test_prefix(subject: Subject, draw: Draw) -> None:
         same_rows(case, start, whole[:, :length], case.size()[:length])
 
 
-@check("positional_encoding.added", examples=8)
+@check("positional_encoding.added")
 def test_added(subject: Subject, draw: Draw) -> None:
     case = draw_call(subject, draw)
     before = case.added()
@@ -45,7 +45,7 @@ def test_added(subject: Subject, draw: Draw) -> None:
     )
 
 
-@check("positional_encoding.indexed-by-position", examples=8)
+@check("positional_encoding.indexed-by-position")
 def test_indexed_by_position(subject: Subject, draw: Draw) -> None:
     case = draw_call(subject, draw, batch=draw.choose((3, 2)))
     together = case.added()
@@ -58,7 +58,7 @@ def test_indexed_by_position(subject: Subject, draw: Draw) -> None:
         same_rows(case, alone, together[:1], size, what=f"encoding of sample {number} alone")
 
 
-@check("positional_encoding.shapes", examples=6)
+@check("positional_encoding.shapes", examples=4)
 def test_shapes(subject: Subject, draw: Draw) -> None:
     known = [one for one in ("float32", "float64") if one in subject.limits.precisions]
     for precision in dict.fromkeys([subject.precision, *known]):

@@ -26,7 +26,7 @@ def test_every_length_served(subject: Subject, draw: Draw) -> None:
         separates_positions(part, part.added())
 
 
-@check("positional_encoding.too-long", examples=6)
+@check("positional_encoding.too-long", examples=4)
 def test_too_long(subject: Subject, draw: Draw) -> None:
     case, length, most = _beyond(subject, draw)
     try:
@@ -55,7 +55,7 @@ def _beyond(subject: Subject, draw: Draw) -> tuple[EncodingCall, int, int]:
     return draw_call(subject, draw, lengths=(length, length), most=most), length, most
 
 
-@check("positional_encoding.odd-width", examples=6)
+@check("positional_encoding.odd-width", examples=4)
 def test_odd_width(subject: Subject, draw: Draw) -> None:
     try:
         case, added = _computed(subject, draw, *_odd(draw))

@@ -12,7 +12,7 @@ from attentest.testing.invariants import agree_up_to_rounding
 from attentest.testing.norm_calls import NormCall, is_narrow
 
 
-@check("rms_norm.per-position")
+@check("rms_norm.per-position", examples=6)
 def test_per_position(subject: Subject, draw: Draw) -> None:
     batch, length = draw.choose((2, 3)), draw.choose((draw.length(), draw.long()))
     case = draw_call(subject, draw, shape=(batch, length))

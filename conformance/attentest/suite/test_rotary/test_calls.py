@@ -23,7 +23,7 @@ from attentest_spec.precision import epsilon
 from attentest_spec.rotary import turned_width
 
 
-@check("rotary.shapes", examples=6)
+@check("rotary.shapes", examples=4)
 def test_shapes(subject: Subject, draw: Draw) -> None:
     known = [one for one in ("float32", "float64") if one in subject.limits.precisions]
     for precision in dict.fromkeys([subject.precision, *known]):

@@ -40,19 +40,19 @@ def test_formula(subject: Subject, draw: Draw) -> None:
     shows_declared(draw_turn(subject, draw), "rotary_pairs", ("adjacent", "halves"))
 
 
-@check("rotary.base", examples=6)
+@check("rotary.base", examples=4)
 def test_base(subject: Subject, draw: Draw) -> None:
     case = draw_turn(subject, draw, lengths=(4, 9), widths=(8, 16, 12, 20, 32, 64))
     shows_declared(case, "rotary_base", (10_000.0, 500_000.0, 1e6, 1000.0))
 
 
-@check("rotary.width", examples=6)
+@check("rotary.width", examples=4)
 def test_width(subject: Subject, draw: Draw) -> None:
     case = draw_turn(subject, draw, widths=(8, 16, 24, 32, 40, 64))
     shows_declared(case, "rotary_width", ("whole", 0.5, 0.25, 0.75))
 
 
-@check("rotary.partial", examples=6)
+@check("rotary.partial", examples=4)
 def test_partial(subject: Subject, draw: Draw) -> None:
     if subject.choices.rotary_width == "whole":
         raise Absent("all columns are turned")
@@ -67,12 +67,12 @@ def test_scaling(subject: Subject, draw: Draw) -> None:
     shows_declared(case, "rotary_scaling", names)
 
 
-@check("rotary.magnitude", examples=6)
+@check("rotary.magnitude", examples=4)
 def test_magnitude(subject: Subject, draw: Draw) -> None:
     shows_declared(draw_turn(subject, draw), "rotary_magnitude", ("as-scaling", 1.0, 0.5, 2.0))
 
 
-@check("rotary.direction", examples=6)
+@check("rotary.direction", examples=4)
 def test_direction(subject: Subject, draw: Draw) -> None:
     shows_declared(draw_turn(subject, draw), "rotary_direction", ("forward", "backward"))
 

@@ -49,7 +49,7 @@ def _restarting(draw: Draw, length: int) -> Tokens:
     return np.concatenate([first * draw.choose((1, 2)), second]).astype(np.int64)
 
 
-@check("rotary.default-positions", examples=6)
+@check("rotary.default-positions", examples=4)
 def test_default_positions(subject: Subject, draw: Draw) -> None:
     supported_kinds(subject, ("none",))
     case = draw_turn(subject, draw, kinds=supported_kinds(subject, GIVEN))
@@ -60,7 +60,7 @@ def test_default_positions(subject: Subject, draw: Draw) -> None:
     same_turns(given, given.output(), output, times=2, what="turned x with positions given")
 
 
-@check("rotary.one-token", examples=6)
+@check("rotary.one-token", examples=4)
 def test_one_token(subject: Subject, draw: Draw) -> None:
     kind = supported_kinds(subject, GIVEN)[-1]
     case = draw_turn(subject, draw, kinds=(kind,), batch=draw.choose((2, 3)))
@@ -103,7 +103,7 @@ def test_tables_not_shared(subject: Subject, draw: Draw) -> None:
                 matches_turn(Turn(part, x))
 
 
-@check("rotary.too-long", examples=6)
+@check("rotary.too-long", examples=4)
 def test_too_long(subject: Subject, draw: Draw) -> None:
     require_index_errors(subject)
     length = draw.length(4, 9)
