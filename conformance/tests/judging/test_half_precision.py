@@ -202,3 +202,11 @@ def test_a_gate_in_float16_is_judged_in_its_range() -> None:
     backend = reference_backend(REFERENCE_MODELS["plain"], {"feed_forward_gate": "gated"})
     verdict = judge(Bench(backend, precision="float16"), "feed_forward.formula")
     assert verdict.status == "pass", verdict.message
+
+
+@pytest.mark.parametrize("slug", ["chosen-alone", "own-parameters"])
+def test_moved_experts_stay_within_half_precision(slug):
+    gated = {"feed_forward_gate": "gated", "activation": "silu", "feed_forward_bias": "none"}
+    backend = reference_backend(REFERENCE_MODELS["plain"], choices=gated)
+    verdict = judge(Bench.for_status(backend, precision="float16"), f"mixture_of_experts.{slug}")
+    assert verdict.status == "pass", verdict.message

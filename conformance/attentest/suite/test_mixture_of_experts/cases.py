@@ -180,9 +180,13 @@ def draw_scale(subject: Subject, draw: Draw) -> float:
 
 
 def spread(draw: Draw, probe: Probe, parameters: list[str]) -> dict[str, Floats]:
-    """Return the parameters of the probe, with those that are named moved far away."""
+    """Return the parameters of the probe, with those that are named moved far away.
+
+    Less far in half precision, which does not hold the products of three of them.
+    """
+    scale = 3.0 if probe.precision in HALF_PRECISIONS else 30.0
     moved = {
-        name: cast(values + draw.floats(*values.shape, scale=30.0), probe.precision)
+        name: cast(values + draw.floats(*values.shape, scale=scale), probe.precision)
         for name, values in probe.parameters.items()
         if name in parameters
     }
