@@ -44,9 +44,10 @@ from attentest_spec.sizes import Sizes
 from attentest_spec.torch.flops import count_flops
 from attentest_spec.torch.inventory import facts, modules, tensors
 from attentest_spec.torch.meta import OnMeta
+from attentest_spec.torch.placement import Placement, random_state
 from attentest_spec.torch.settings import settings, watch
 from attentest_spec.torch.steps import find_homes, observe
-from attentest_spec.torch.values import convert, to_array, to_output, to_tensor
+from attentest_spec.torch.values import convert, to_array, to_tensor
 
 
 def _direct(built: Any, *inputs: Any) -> Any:
@@ -111,12 +112,11 @@ class TorchPart:
         It is called after the build: impossible sizes are for the backend to refuse.
         `recipes` are those of the backend's components.
         """
-        self._recipe = recipe
-        self._recipes = recipes
+        self._recipe, self._recipes = recipe, recipes
         self._sizes = sizes
         self._heads = sizes.heads, sizes.kv_heads
-        self._precision = precision
-        self._device = device
+        self._precision, self._device = precision, device
+        self._placement = Placement(device)
         self._changed: set[str] = set()
         # Advanced, so that code which sets the seed to its former value is noticed as well.
         torch.rand(1, device="cpu")
@@ -135,7 +135,7 @@ class TorchPart:
             result = self._run(tuple(self._to_input(value) for value in inputs), method)
         # What is computed from a length alone, as a causal mask is, lies where its caller moves it.
         bound = any(isinstance(value, np.ndarray) for value in inputs)
-        return to_output(result, torch.device(self._device).type if bound else "")
+        return self._placement.output(result, torch.device(self._device).type if bound else "")
 
     def _run(self, tensors: tuple[Any, ...], method: str = "") -> Any:
         call = self._recipe.call
@@ -146,7 +146,7 @@ class TorchPart:
             return torch.stack(tuple(result)) if isinstance(result, Iterator) else result
 
     def _to_input(self, value: Input) -> Any:
-        return to_tensor(value).to(self._device) if isinstance(value, np.ndarray) else value
+        return self._placement.place(value) if isinstance(value, np.ndarray) else value
 
     @property
     def _module(self) -> nn.Module:
@@ -215,6 +215,7 @@ class TorchPart:
             # A rate is often a plain number, on which nothing depends.
             output = torch.as_tensor(result[0] if isinstance(result, tuple) else result)
             pulled = self._pull(output, [*floats, *trained.values()], self._to_input(cotangent))
+        self._placement.copy_back()
         of_inputs = iter(pulled[: len(floats)])
         return Gradient(
             output=to_array(output.detach()),
@@ -294,6 +295,7 @@ class TorchPart:
         other._built = built
         other._precision = changes.get("precision") or self._precision
         other._device = changes.get("device") or self._device
+        other._placement = Placement(other._device)
         return other
 
     def reloaded(self) -> "TorchPart":
@@ -352,8 +354,7 @@ class TorchPart:
         other = self.moved(device=device)
         with torch.no_grad(), OnMeta():
             result = other._run(tuple(other._to_input(value) for value in inputs))
-        output = result[0] if isinstance(result, tuple) else result
-        return str(output.device.type)
+        return str((result[0] if isinstance(result, tuple) else result).device.type)
 
     def inventory(self) -> Mapping[str, Mapping[str, Any]]:
         """List parameters, buffers, loose tensors, modes and the saved state."""
@@ -376,7 +377,7 @@ class TorchPart:
     def global_state(self) -> Mapping[str, Any]:
         """Return torch's global state, and which of it building and calling have changed."""
         return {
-            "random state": torch.get_rng_state().numpy().tobytes(),
+            "random state": random_state(self._device),
             **{name: str(value) for name, value in settings().items()},
             "changed": tuple(sorted(self._changed)),
         }
