@@ -15,19 +15,19 @@ class OperationMode(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """A mode that observes the operations of torch, without the compiler.
 
     Torch imports its compiler for every other mode, to keep it off the code of the mode: three
-    seconds of processor time. Code that is compiled raises inside the mode, as
-    :func:`torch.nn.attention.flex_attention.flex_attention` does.
+    seconds of processor time. Code that is compiled may raise inside the mode, as
+    :func:`torch.nn.attention.flex_attention.flex_attention` does, and whenever it is called again.
     """
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
         return False
 
-    def __exit__(self, kind: type[BaseException] | None, *rest: Any) -> None:
-        """End the observation; after an exception, discard what was compiled during it."""
-        super().__exit__(kind, *rest)  # type: ignore[no-untyped-call]
-        if kind and "torch._dynamo" in sys.modules:
-            torch._dynamo.reset()  # otherwise later calls raise, too
+    def __exit__(self, *raised: Any) -> None:
+        """End the observation, and discard what was compiled during it."""
+        super().__exit__(*raised)  # type: ignore[no-untyped-call]
+        if "torch._dynamo" in sys.modules:
+            torch._dynamo.reset()
 
 
 class FlopCounter(OperationMode):
