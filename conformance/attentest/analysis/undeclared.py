@@ -173,6 +173,35 @@ def frozen_rows(subject: Subject, sizes: Sizes) -> tuple[int, ...]:
     return tuple(int(row) for row in np.flatnonzero(~rows.any(axis=-1)))
 
 
+def marks_with_zeros(subject: Subject, sizes: Sizes) -> bool:
+    """Say whether a negative id gives zeros, no id of the vocabulary does, and others are refused.
+
+    One-hot rows give zeros for ids beyond the vocabulary, too: that is no marker.
+    """
+    parameters = draw("embedding", sizes, subject.choices, np.random.default_rng(0))
+    try:
+        probe = subject.part("embedding", sizes, parameters=parameters)
+        rows = as_floats(probe.output(np.arange(sizes.source_vocabulary)[:, None]))
+    except (Absent, BackendError, Violation):
+        return False
+
+    def is_zero(one: int) -> bool:
+        try:
+            return not as_floats(probe.output(np.array([[one]]))).any()
+        except (Absent, BackendError, Violation):
+            return False
+
+    try:
+        probe.output(np.array([[sizes.source_vocabulary]]))
+    except BackendError:
+        return bool(rows.any(axis=-1).all()) and any(map(is_zero, _MARKERS))
+    return False
+
+
+_MARKERS = (-1, -100)
+"""Negative ids that mark what is no token."""
+
+
 def _answers(subject: Subject, component: str, sizes: Sizes) -> bool:
     """Say whether `component` is built and called at `sizes` without an error."""
     try:

@@ -114,13 +114,14 @@ def test_argument_without_a_role_is_asked_about(tmp_path):
 
 
 class TablesOnADevice(nn.Module):
-    """Makes its tables on the device that its caller names."""
+    """Makes its tables on the device that it is built with."""
 
-    def __init__(self, head_dim: int) -> None:
+    def __init__(self, head_dim: int, device: torch.device) -> None:
         super().__init__()
-        self.width = head_dim
+        self.width, self.device = head_dim, device
 
-    def forward(self, seq_len: int, device: torch.device) -> torch.Tensor:
+    def forward(self, seq_len: int) -> torch.Tensor:
+        device = self.device
         columns = torch.arange(0, self.width, 2, device=device, dtype=torch.float64)
         places = torch.arange(seq_len, device=device, dtype=torch.float64)
         return torch.outer(places, 10000 ** (-columns / self.width))

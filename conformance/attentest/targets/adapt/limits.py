@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from attentest.analysis.undeclared import effective_limits, frozen_rows
+from attentest.analysis.undeclared import effective_limits, frozen_rows, marks_with_zeros
 from attentest.harness.subject import Subject
 from attentest.results.text import summary
 from attentest.targets.adapt.adapter import Adapter
@@ -171,6 +171,7 @@ def limits_measured(backend: Backend, choices: Choices) -> Limits:
     if "embedding" not in backend.components:
         return limits
     subject = Subject(backend, choices=choices, limits=limits, precision=limits.finest)
+    limits = replace(limits, negative_ids=marks_with_zeros(subject, Sizes()))
     rows = [frozen_rows(subject, Sizes(source_pad=pad, target_pad=pad)) for pad in (3, 7)]
     if rows == [(3,), (7,)]:
         return replace(limits, trained_pad=False)
@@ -205,6 +206,8 @@ def said_of(limits: Limits, *, dropout: bool = False) -> list[str]:
             "the row of the pad id gets no gradient, as with padding_idx; if it is to be trained, "
             "this is a mistake"
         )
+    if limits.negative_ids:
+        said.append("a negative id gives zeros, as a marker does: negative ids are not judged")
     if limits.inner is not None:
         said.append(f"its inner layer is {limits.inner:.4g} times as wide as the model")
     if limits.inner_width is not None:

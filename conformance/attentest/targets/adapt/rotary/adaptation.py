@@ -17,7 +17,13 @@ from attentest.targets.adapt.reading import OBJECT, Reading, Unclear
 from attentest.targets.adapt.rotary.forms import LAYOUTS, Form, Maker, is_method
 from attentest.targets.adapt.rotary.measuring import Shown, kinds, precisions, shown
 from attentest.targets.adapt.rotary.rounded import with_single_tables
-from attentest.targets.adapt.rotary.signatures import Arguments, arguments_of
+from attentest.targets.adapt.rotary.signatures import (
+    Arguments,
+    arguments_of,
+    takes_tables,
+    unexplained,
+    with_table,
+)
 from attentest_spec import Limits
 from attentest_spec.choices import Value
 from attentest_spec.torch import DTYPES, Recipe, TorchBackend
@@ -180,6 +186,7 @@ def _said(form: Form) -> Iterator[str]:
         "batch": "positions (B, T) as an argument",
         "row": "positions (T,) as an argument",
         "offset": "the number of the first position as an argument",
+        "offset-array": "the numbers (B,) of the first positions as an argument",
         "rows": "the rows of its table at the positions",
         "length": "the length as an argument; positions cannot be given",
         "": "no positions: they cannot be given",
@@ -193,7 +200,7 @@ def _forms(thing: Any, own: str, module: ModuleType | None, reading: Reading) ->
     contrary = reading.strict or documented_layout(inspect.getdoc(thing) or "") == "batch-first"
     layouts = [one for one in LAYOUTS if one != "sequence-first" or not contrary]
     for maker, apply in _pairs_of(thing, own, module, reading):
-        applied = None if apply is None else arguments_of(apply, apply.__name__, reading)
+        applied = None if apply is None else _with_tables(apply, reading)
         for style in _styles(maker, applied):
             for layout in layouts:
                 yield Form(maker, apply, applied, layout, style)
@@ -205,21 +212,28 @@ def _pairs_of(
     """Yield makers with the functions that apply their tables, None where x itself is turned."""
     makers = list(_makers(thing, own, reading))
     for maker in makers:
-        if "x" in maker.called.roles and not _takes_tables(maker.called):
+        if "x" in maker.called.roles and not takes_tables(maker.called):
             yield maker, None
     for maker in makers:
-        if not _takes_tables(maker.called):
+        if not takes_tables(maker.called):
             for apply in _beside(module, thing, reading):
                 yield maker, apply
-    if not inspect.isclass(thing) and any(_takes_tables(one.called) for one in makers):
+    if inspect.isclass(thing):
+        return
+    certain = any(takes_tables(one.called) for one in makers)
+    if certain or _with_tables(thing, reading) is not None:
         for other in vars(module).values() if module else ():
             if other is not thing and _makes_tables(other, module):
-                for maker in _makers(other, other.__name__, Reading()):
+                named = other.__name__
+                for maker in _makers(other, named, Reading()) if certain else _tried(other):
                     yield maker, thing
 
 
-def _takes_tables(arguments: Arguments) -> bool:
-    return bool({"cosines", "table"} & arguments.roles.keys())
+def _with_tables(apply: Callable[..., Any], reading: Reading) -> Arguments | None:
+    """Return the arguments of a function that takes tables, None where none of them carries one."""
+    arguments = arguments_of(apply, apply.__name__, reading)
+    said = takes_tables(arguments) or "positions" in reading.arguments
+    return arguments if said else with_table(arguments)
 
 
 def _makes_tables(thing: Any, module: ModuleType | None) -> bool:
@@ -229,7 +243,7 @@ def _makes_tables(thing: Any, module: ModuleType | None) -> bool:
     if not (inspect.isclass(thing) or inspect.isfunction(thing)):
         return False
     if named_rotary(thing.__name__):
-        return not any(_takes_tables(one.called) for one in _tried(thing))
+        return not any(takes_tables(one.called) for one in _tried(thing))
     return inspect.isfunction(thing) and any(
         {"length", "width"} <= one.called.roles.keys() for one in _tried(thing)
     )
@@ -249,10 +263,10 @@ def _beside(module: ModuleType | None, thing: Any, reading: Reading) -> Iterator
         if not inspect.isfunction(one) or one is thing or one.__module__ != module.__name__:  # type: ignore[union-attr]
             continue
         try:
-            arguments = arguments_of(one, one.__name__, reading)
+            arguments = _with_tables(one, reading)
         except Unclear:
             continue
-        if "x" in arguments.roles and _takes_tables(arguments):
+        if arguments is not None and "x" in arguments.roles and takes_tables(arguments):
             found.append((not named_rotary(one.__name__), "key" not in arguments.roles, one))
     yield from (one for *_, one in sorted(found, key=lambda one: one[:2]))
 
@@ -263,6 +277,8 @@ def _makers(thing: Any, own: str, reading: Reading) -> Iterator[Maker]:
         yield Maker(thing, None, arguments_of(thing, own, reading))
         return
     made = arguments_of(thing, own, reading)
+    if "device" in made.roles:  # a fixed one would be wrong where x lies on another
+        raise unexplained(made.roles["device"], own)
     module, found = issubclass(thing, nn.Module), False
     for method in _METHODS:
         if not is_method(thing, method) or (module and method == "__call__"):
@@ -283,7 +299,7 @@ def _styles(maker: Maker, applied: Arguments | None) -> Iterator[str]:
     if "positions" in roles:
         yield from ("batch", "row", "offset")
     if "offset" in roles:
-        yield "offset"
+        yield from ("offset", "offset-array")
     if applied is not None:
         yield "rows"
     if maker.made is not None and "length" in maker.called.roles:

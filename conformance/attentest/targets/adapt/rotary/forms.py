@@ -29,14 +29,15 @@ STYLES = {
     "batch": ("none", "offset", "shared", "per-sample"),
     "row": ("none", "offset", "shared"),
     "offset": ("none", "offset"),
+    "offset-array": ("none", "offset"),
     "rows": ("none", "offset", "shared"),
     "length": ("none",),
     "": ("none",),
 }
 """The forms in which positions are given, and the kinds that are served.
 
-As an array for every sequence, as one array, as a number, by the rows of the table, as the length
-of the sequence, or not at all.
+As an array for every sequence, as one array, as a number, as a number for every sequence, by the rows
+of the table, as the length of the sequence, or not at all.
 """
 
 
@@ -163,7 +164,7 @@ class Form:
 
     def _carried(self, arguments: Arguments, x: Tensor, places: Tensor) -> dict[str, Any]:
         """Return the tensors that the arguments carry, by their roles."""
-        named: dict[str, Any] = {"x": x, "key": x.clone()}
+        named: dict[str, Any] = {"x": x, "key": x.clone(), "device": x.device}
         if self.style == "batch":
             named["positions"] = places.contiguous()
         elif self.style == "row":
@@ -171,6 +172,8 @@ class Form:
         elif self.style == "offset":
             number = 0 if places.device.type == "meta" else int(places[0, 0])
             named |= {"offset": number, "positions": number}
+        elif self.style == "offset-array":
+            named["offset"] = places[:, 0].contiguous()
         return {role: one for role, one in named.items() if role in arguments.roles}
 
     def _tables(self, built: Held | HeldPlain, x: Tensor, places: Tensor) -> tuple[Any, ...]:

@@ -25,6 +25,7 @@ GIVEN = {
     "row": np.array([[9, 8, 11, 3, 20]] * 3),
     "rows": np.array([[9, 8, 11, 3, 20]] * 3),
     "offset": np.array([[7, 8, 9, 10, 11]] * 3),
+    "offset-array": np.array([[7, 8, 9, 10, 11]] * 3),
 }
 """Positions that differ in what each style can carry."""
 

@@ -2,7 +2,7 @@
 
 import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from attentest.targets.adapt.components import squashed
@@ -30,6 +30,7 @@ ROLES: Mapping[str, frozenset[str]] = {
         "sines": "sin sins freqssin sine sines rotarysin sint sinemb ropesin",
         "table": "freqscis freqs ropecache freqscomplex angles rotaryfreqs table cache freqcis "
         "freqstable cossin rope pe rotaryemb posemb positionembeddings rotarype f freqsc rot",
+        "device": "device",
     }.items()
 }
 """Words for each role; the first role that has the word counts."""
@@ -111,17 +112,35 @@ def arguments_of(call: Callable[..., Any], own: str, reading: Reading) -> Argume
             fixed[name] = reading.given[name]
         elif squashed(name) in CONFIGS:
             roles["config"] = name
-        elif role and role not in roles:
+        elif role and role not in roles and not (role == "device" and name in defaults):
             roles[role] = name
         elif name not in defaults:
-            raise Unclear(
-                f"Nothing says what the argument {name!r} of {own} carries. Say it with --argument "
-                f"ROLE={name}, ROLE being one of {', '.join(ROLES)}, or fix it with --give "
-                f"{name}=VALUE."
-            )
+            raise unexplained(name, own)
     if "d_model" in roles and not roles.keys() & {"width", "heads"}:
         roles["width"] = roles.pop("d_model")  # without heads it is the width of what is turned
     return Arguments(roles, fixed, defaults)
+
+
+def unexplained(name: str, own: str) -> Unclear:
+    """Return the question about the argument `name` of `own`."""
+    return Unclear(
+        f"Nothing says what the argument {name!r} of {own} carries. Say it with --argument "
+        f"ROLE={name}, ROLE being one of {', '.join(ROLES)}, or fix it with --give {name}=VALUE."
+    )
+
+
+def with_table(arguments: Arguments) -> Arguments | None:
+    """Return `arguments` with the table in the place of positions (`pos`), None where none fits."""
+    roles = arguments.roles
+    if takes_tables(arguments) or not {"x", "positions"} <= roles.keys():
+        return None
+    others = {role: name for role, name in roles.items() if role != "positions"}
+    return replace(arguments, roles=others | {"table": roles["positions"]})
+
+
+def takes_tables(arguments: Arguments) -> bool:
+    """Say whether an argument carries cosines, complex numbers or angles."""
+    return bool({"cosines", "table"} & arguments.roles.keys())
 
 
 def built_with(arguments: Arguments, sizes: Sizes) -> dict[str, Any]:
