@@ -94,9 +94,9 @@ class Limits:
     fixed, and `inner_width` that width itself where it is a constant.
     `own_pads` and `own_vocabularies` are False where source and target have one pad id, and one
     vocabulary; `pad` is the pad id where it is fixed; `trained_pad` is False where the row of the
-    pad id in an embedding gets no gradient, and `negative_ids` is True where a negative id is a marker
-    whose row is zeros. `fixed_dropout` is True where some rate of dropout is
-    not set by the sizes: training is random at a rate of 0, too. `smoothing` is the rate of label
+    pad id in an embedding gets no gradient, and `negative_ids` is True where a negative id is a
+    marker whose row is zeros. `fixed_dropout` is True where some rate of dropout is not set by the
+    sizes: training is random at a rate of 0, too. `smoothing` is the rate of label
     smoothing where the loss has a fixed one, 0 where it has none. `rate_factor` is False where a
     schedule of learning rates has no factor, which is 1 then. `single` are the components that
     compute in float32 where they are given float64: these are judged in float32.

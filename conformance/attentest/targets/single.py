@@ -108,6 +108,13 @@ def in_single(
     return (limits, kept) if is_mistaken or fits_at(rounded, known, **uneven) else None
 
 
+def is_explained(backend: Backend) -> bool:
+    """Say whether the numbers of `backend` are those of options, in double or single precision."""
+    rest = tuple(one for one in backend.limits.precisions if one != "float64")
+    rounded: Backend = replace(backend, limits=replace(backend.limits, precisions=rest))  # type: ignore[type-var]
+    return any(trust.explained(identify(one)) for one in (backend, rounded))
+
+
 _ROUNDING = ("softmax_arithmetic", "mask_fill", "fully_masked_row")
 """Choices that may fit no option where something else rounds to single precision."""
 

@@ -17,6 +17,11 @@ def test_a_mask_that_hides_queries_too_is_asked_about(name: str) -> None:
         attentest.adapted(f"{FILE}:{name}", COMPONENT)
 
 
+def test_no_option_is_offered_that_the_code_refuses() -> None:
+    with pytest.raises(Unclear, match=r"It needs one: mask=None raises an error\. --anyway"):
+        attentest.adapted(f"{FILE}:NeedsItsMask", COMPONENT)
+
+
 def test_it_is_judged_without_its_mask_where_the_user_says_so() -> None:
     target = f"{FILE}:Attention"
     report = attentest.check(target, COMPONENT, given={"mask": None}, clauses=[FORMULA])

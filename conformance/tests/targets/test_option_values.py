@@ -84,7 +84,9 @@ FAULTY = [
 def test_values_are_tried_that_the_source_or_the_documentation_names(code, tried):
     reading = Reading(component="layer_norm" if "mode" in str(tried) else "encoder_layer")
     asked = []
-    options.question(code_of(code, reading), reading, lambda other: asked.append(other.given))
+    options.demand_default(
+        code_of(code, reading), reading, lambda other: asked.append(other.given), {}
+    )
     assert asked == tried
 
 

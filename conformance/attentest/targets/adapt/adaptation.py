@@ -52,6 +52,7 @@ from attentest.targets.adapt.reading import (
     BY_RECIPE,
     LAYER,
     OBJECT,
+    Offered,
     Reading,
     Unclear,
     Uncovered,
@@ -75,7 +76,7 @@ from attentest.targets.language_models.recognition import is_language_model
 from attentest.targets.models import adaptation as whole
 from attentest.targets.nearest import nearest
 from attentest.targets.searches import adaptation as searches
-from attentest.targets.single import SINGLE, in_single
+from attentest.targets.single import SINGLE, in_single, is_explained
 from attentest_spec import COMPONENTS, Backend, Choices, Unsupported
 from attentest_spec.parameters import shapes
 from attentest_spec.torch import Recipe, TorchBackend
@@ -180,7 +181,7 @@ def _adapt(thing: Any, asked: Reading, name: str, home: ModuleType | None) -> Ba
         with probing.undisturbed():
             return constants.read_by(read, code, asked)
     except Unclear as failure:
-        if not guess or isinstance(failure, Uncovered):
+        if not guess or isinstance(failure, Offered | Uncovered):
             raise
         raise Unclear(
             f"{failure.text} A part of the name {own!r} says that it is {guess}.",
@@ -252,7 +253,7 @@ def _explained(default: _Inferred, reading: Reading) -> bool:
     try:
         other = _inferred(code_of(code.thing, reading, code.name), reading)
         same = _shapes(other.probe) == _shapes(default.probe)
-        return same and trust.explained(identify(other.backend))
+        return same and is_explained(other.backend)
     except Exception:  # code that a user wrote may raise anything
         return False
 
@@ -293,7 +294,6 @@ def _adapted(code: Code, reading: Reading) -> Adapted:
         backend, findings = replace(backend, limits=single[0]), single[1]
     found = routing.settled(code, adapter, found, findings)
     guessed = not (reading.component or component_named(code.name))
-    asked = ""
 
     def line() -> str:
         held = {**found.choices, **measured(findings)}
@@ -301,9 +301,9 @@ def _adapted(code: Code, reading: Reading) -> Adapted:
         return nearest(near, code.component)
 
     if not (reading.anyway or trust.explained(findings)):
-        asked = options.question(code, reading, partial(_explained, inferred))
-    if not (asked or reading.anyway):
-        asked = trust.question(code, probe, adapter, found, findings, line, reading.choices)
+        options.demand_default(code, reading, partial(_explained, inferred), found.table)
+    ask = partial(trust.question, code, probe, adapter, found, findings, line, reading.choices)
+    asked = "" if reading.anyway else ask()
     known = explained = trust.explained(findings)
     if code.constants and not (asked or reading.anyway or explained):
         asked = constants.question(code.name, code.constants)

@@ -88,7 +88,7 @@ def filling_of(
     if (
         size
         and not own.startswith("_")
-        and (size == "target_pad" or not is_no_number(parameter.default))
+        and (name in _NO_AXES or size == "target_pad" or not is_no_number(parameter.default))
     ):
         return Filling(size, attrgetter(size), frozenset([size]), f"sizes.{size}")
     if name in RATIO:
@@ -215,6 +215,10 @@ def _size(name: str, component: str, held: Collection[str]) -> str:
 
 _ONE_LAYER = ("encoderlayer", "decoderlayer")
 """Names of a number of layers, or of one layer."""
+
+
+_NO_AXES = ("ndim",)
+"""Names of a width whose default may be negative, as that of an axis is: it has to be given."""
 
 
 def is_required(parameter: inspect.Parameter) -> bool:

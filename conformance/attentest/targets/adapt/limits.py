@@ -1,5 +1,7 @@
 """Limits of code, found by its signature and by probing calls."""
 
+import inspect
+import sys
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from typing import Any
@@ -31,6 +33,8 @@ from attentest_spec.torch.values import cast_real
 
 def built(code: Code, dtype: torch.dtype) -> Any:
     """Return `code` built at the sizes of a probe; Unclear where it cannot be."""
+    if inspect.isabstract(code.thing):
+        raise Unclear(_abstract(code))
     try:
         thing = code.build(SIZES)
     except Exception as failure:  # code that a user wrote may raise anything
@@ -41,6 +45,16 @@ def built(code: Code, dtype: torch.dtype) -> Any:
             f"in a file of your own: {own_recipe(code.component, code.name)}.",
         ) from failure
     return cast_real(thing, dtype).eval() if isinstance(thing, nn.Module) else thing
+
+
+def _abstract(code: Code) -> str:
+    """Return the question about an abstract class, with the classes of its file that are none."""
+    home = vars(sys.modules.get(code.thing.__module__, code.thing)).values()
+    below = (one for one in home if inspect.isclass(one) and issubclass(one, code.thing))
+    names = sorted({one.__name__ for one in below if not inspect.isabstract(one)})
+    missing = " and ".join(sorted(code.thing.__abstractmethods__))
+    other = f", such as {' or '.join(names)}" if names else ""
+    return f"{code.name} is abstract, without code for {missing}: name a class made of it{other}."
 
 
 def demand_least_width(build: Callable[[Sizes], Any], sizes: Sizes, name: str, parts: str) -> None:

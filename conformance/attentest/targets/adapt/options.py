@@ -17,7 +17,9 @@ from attentest.targets.adapt.code import Code
 from attentest.targets.adapt.components import squashed
 from attentest.targets.adapt.names import OF_CHOICES, ON
 from attentest.targets.adapt.parameters.trials.clock import Clock
-from attentest.targets.adapt.reading import Reading
+from attentest.targets.adapt.parameters.words import feed_forward_role
+from attentest.targets.adapt.reading import Offered, Reading
+from attentest_spec import Table
 from attentest_spec.components import inside
 
 SECONDS = 6.0
@@ -27,8 +29,16 @@ Explained = Callable[[Reading], bool]
 """Says whether code, read with other settings, computes its component."""
 
 
-def question(code: Code, reading: Reading, explained: Explained) -> str:
-    """Return which value is meant, where one other value alone gives the formula; "" if none."""
+def demand_default(code: Code, reading: Reading, explained: Explained, table: Table) -> None:
+    """Raise Offered with the value that is meant, where one other value alone gives the formula.
+
+    So is the gate of a feed-forward network that the names in `table` say otherwise.
+    """
+    if asked := _gate_question(code, reading, explained, table) or _value(code, reading, explained):
+        raise Offered(asked)
+
+
+def _value(code: Code, reading: Reading, explained: Explained) -> str:
     clock, found = Clock(SECONDS), []
     for name, default, value in _alternatives(code, reading):
         if clock.rings():
@@ -49,6 +59,23 @@ def question(code: Code, reading: Reading, explained: Explained) -> str:
         f"With {name}={value!r}, {code.name} computes {code.component}; with its default "
         f"{name}={default!r} it does not. Say which is meant: --give {name}={value} or --give "
         f"{name}={default} (in Python: given={{{name!r}: {value!r}}})."
+    )
+
+
+def _gate_question(code: Code, reading: Reading, explained: Explained, table: Table) -> str:
+    """Ask which matrix is the gate, where the one whose name says so is multiplied by it; or ""."""
+    gate, inner = table.get("gate"), table.get("inner")
+    if reading.parameters or not (isinstance(gate, str) and isinstance(inner, str)):
+        return ""
+    if not feed_forward_role(gate) or feed_forward_role(inner):  # both say it, or neither does
+        return ""
+    if not explained(replace(reading, parameters={"gate": inner, "inner": gate})):
+        return ""
+    return (
+        f"By its name {gate} is the gate of {code.name}, and {inner} has the activation: with "
+        f"{inner} as the gate it computes {code.component}. If that is meant: --parameter "
+        f"gate={inner} --parameter inner={gate} (in Python: parameters={{'gate': {inner!r}, "
+        f"'inner': {gate!r}}})."
     )
 
 

@@ -122,6 +122,10 @@ class Contrary(Unclear):
     """Code whose documentation and numbers contradict each other: one of them is a mistake."""
 
 
+class Offered(Unclear):
+    """Code that computes its component with an option, which the text names."""
+
+
 class Uncovered(Unclear):
     """Code that the spec does not describe: the name of a component changes nothing of that."""
 

@@ -33,7 +33,7 @@ from attentest.targets.adapt.recognise import (
 )
 from attentest.targets.adapt.unspecified.contexts import unattended
 from attentest.targets.adapt.unspecified.drawn import drawn_buffers
-from attentest.targets.adapt.unspecified.masked_queries import masks_queries
+from attentest.targets.adapt.unspecified.masked_queries import answers_without, masks_queries
 from attentest.targets.adapt.unspecified.parallel import parallel
 from attentest.targets.adapt.unspecified.parameters import in_use, of_others
 from attentest.targets.adapt.unspecified.stack_ends import scaled_or_combined
@@ -101,10 +101,14 @@ def question(
             f"it (attention_window). What is judged, and what is not: {_PAGE}. {_ANYWAY}."
         )
     if own := masks_queries(probe, adapter):
+        without = (
+            f" --give {own}=None (in Python: given={{{own!r}: None}}) judges it without."
+            if answers_without(probe, adapter)
+            else f" It needs one: {own}=None raises an error."
+        )
         raise Uncovered(
             f"{code.name} is not judged with its mask: {own} hides the rows of queries as well as "
-            f"keys, and a hidden row has an output that the spec does not have. --give {own}=None "
-            f"(in Python: given={{{own!r}: None}}) judges it without. {_ANYWAY}."
+            f"keys, and a hidden row has an output that the spec does not have.{without} {_ANYWAY}."
         )
     other = ""
     if code.component in _MEASURED_UNDER_CAUSAL_MASKS or not explained(findings):

@@ -55,3 +55,12 @@ class HidesTheNextKey(Attention):
 
     def hidden(self, mask):
         return super().hidden(mask.roll(1, dims=-1))
+
+
+class NeedsItsMask(Attention):
+    """Hides the same, and refuses to work without a mask."""
+
+    def forward(self, x, mask):
+        if mask is None:
+            raise ValueError("a mask is needed")
+        return super().forward(x, mask)

@@ -36,8 +36,8 @@ STYLES = {
 }
 """The forms in which positions are given, and the kinds that are served.
 
-As an array for every sequence, as one array, as a number, as a number for every sequence, by the rows
-of the table, as the length of the sequence, or not at all.
+As an array for every sequence, as one array, as a number, as a number for every sequence, by the
+rows of the table, as the length of the sequence, or not at all.
 """
 
 

@@ -38,6 +38,15 @@ def masks_queries(probe: Probe, adapter: Adapter) -> str:
     return own if any(_hides_queries(probe, adapter, style, keep) for style in narrow) else ""
 
 
+def answers_without(probe: Probe, adapter: Adapter) -> bool:
+    """Say whether code answers where its mask is None."""
+    arguments = adapter.arguments
+    roles = {role: own for role, own in arguments.roles.items() if role != "mask"}
+    fixed = {**arguments.fixed, arguments.roles["mask"]: None}
+    without = replace(adapter, arguments=replace(arguments, roles=roles, fixed=fixed))
+    return not isinstance(probe.called(without, {**probe.given(without), "mask": None}), str)
+
+
 def _hides_queries(probe: Probe, adapter: Adapter, style: Style, keep: Tensor) -> bool:
     """Say whether a mask of `style` hides what `keep` hides, but in the row of a hidden query."""
     tried = replace(adapter, styles={**adapter.styles, "mask": style})
