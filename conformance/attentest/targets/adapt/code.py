@@ -18,6 +18,7 @@ from attentest.targets.adapt.fillings import Filling
 from attentest.targets.adapt.names import ROLES
 from attentest.targets.adapt.probing import SIZES, undisturbed
 from attentest.targets.adapt.reading import Reading, Unclear
+from attentest.targets.adapt.wrappers.caller import held_by_caller
 from attentest.targets.adapt.wrappers.wrapper import Wrapper
 from attentest.targets.constants.components import constants_of, varied
 from attentest.targets.origin import Origin, origin
@@ -108,8 +109,8 @@ class Code:
 
     @property
     def is_module(self) -> bool:
-        """Whether it is a class that is built at sizes."""
-        return self.construction is not None
+        """Whether it is a class that is built at sizes, or a function with one around it."""
+        return self.construction is not None or self.wrapper is not None
 
     @property
     def known(self) -> frozenset[str]:
@@ -132,6 +133,12 @@ def code_of(thing: Any, reading: Reading, name: str = "") -> Code:
     component = _component(_telling(own, thing), reading)
     if inspect.isroutine(thing) and (module := _module_made(thing, component, reading)):
         return _of_class(thing, reading, own, module.forward)
+    if (held := held_by_caller(thing, component, reading)) is not None:
+        around, signature = held
+        plain = Code(
+            own, component, thing, lambda sizes: thing, signature, inspect.getdoc(thing) or ""
+        )
+        return plain.wrapped(around)
     constants = constants_of(thing, component, reading) if inspect.isfunction(thing) else {}
     return Code(
         own,

@@ -97,14 +97,10 @@ class Written:
             module = isinstance(self.code.thing, nn.Module)
             if module:
                 self.writer.need("import copy")
-            own = self._copy(own, self.code.constants)
+            own = self._wrapped(self._copy(own, self.code.constants))
             yield f"    return copy.deepcopy({own}).eval()" if module else f"    return {own}"
             return
-        made = self._made(own, self.code.construction)
-        if (around := self.code.wrapper) is not None:
-            self.helpers["wrapper"] = around.source.strip()
-            given = [Expression(made), Expression(around.width)]
-            made = self.writer.call(around.cls.__name__, given, around.options)
+        made = self._wrapped(self._made(own, self.code.construction))
         if inner is None:
             yield f"    return {made}"
             return
@@ -117,6 +113,14 @@ class Written:
             options |= {"pad": Expression("sizes.source_pad")} if inner.pads else {}
             found = self.writer.call("EmbeddedStack", [Expression(found)], options)
         yield f"    return {found}"
+
+    def _wrapped(self, made: str) -> str:
+        """Return the expression `made` with the class around it that it is judged in."""
+        if (around := self.code.wrapper) is None:
+            return made
+        self.helpers["wrapper"] = around.source.strip()
+        given = [Expression(made), Expression(around.width)]
+        return self.writer.call(around.cls.__name__, given, around.options)
 
     def _made(self, function: str, how: Construction) -> str:
         """Return the call of a constructor as an expression of `sizes`."""

@@ -84,7 +84,7 @@ class Script:
 
     def _name(self, number: int) -> str:
         built = self.code.construction is not None or isinstance(self.code.thing, nn.Module)
-        built = built or bool(self.code.constants)
+        built = built or bool(self.code.constants) or self.code.wrapper is not None
         return variable(number, "module") if built else self.code.origin.expression
 
     def _build(self, name: str, built: Build) -> Iterator[str]:
@@ -98,17 +98,24 @@ class Script:
             sizes = built.sizes if inner is None else inner.around(built.sizes)
             made = self.writer.construction(own, self.code.construction, sizes)
             made = made if inner is None else self._inner(made, inner, sizes)
-            if (around := self.code.wrapper) is not None:
-                given = [Expression(made), around.size(sizes)]
-                made = self.writer.call(around.cls.__name__, given, around.options)
+            made = self._wrapped(made, sizes)
             thing = self.code.thing
             is_module = not isinstance(thing, type) or issubclass(thing, nn.Module)
             yield f"{name} = {made}{ready if is_module else ''}"
+        elif self.code.wrapper is not None:
+            yield f"{name} = {self._wrapped(own, built.sizes)}{ready}"
         elif self.code.constants:
             yield f"{name} = {self.writer.copy(own, self.code.constants, built.sizes)}"
         elif isinstance(self.code.thing, nn.Module):
             self.writer.need("import copy")
             yield f"{name} = copy.deepcopy({own}){ready}"
+
+    def _wrapped(self, made: str, sizes: Sizes) -> str:
+        """Return the expression `made` with the class around it that it is judged in."""
+        if (around := self.code.wrapper) is None:
+            return made
+        given = [Expression(made), around.size(sizes)]
+        return self.writer.call(around.cls.__name__, given, around.options)
 
     def _inner(self, made: str, inner: Inner, sizes: Sizes) -> str:
         """Return the expression of the part of the module `made` that is judged."""
