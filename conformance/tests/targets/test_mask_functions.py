@@ -69,7 +69,7 @@ def test_wrong_mask_is_asked_for_its_meaning_and_the_advice_judges_it(name, comp
     ("name", "reason"),
     [
         ("wrong_padding_mask", "it does not hide one id alone"),
-        ("batch_mask", "its one other argument is the length of the whole"),
+        ("mask_of_heads", "its one other argument is the length of the whole"),
     ],
 )
 def test_function_whose_reading_is_open_is_asked_about_without_a_meaning(name, reason):

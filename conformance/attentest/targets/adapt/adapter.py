@@ -112,6 +112,7 @@ class Adapter:
             rest.pop(one.name, one.default)
             for one in self.signature.parameters.values()
             if one.kind is inspect.Parameter.POSITIONAL_ONLY
+            or (one.kind is inspect.Parameter.VAR_POSITIONAL and one.name in rest)
         ]
         required = [
             one.name

@@ -60,7 +60,8 @@ _NAMES = {
     "padding_mask": (
         "paddingmask padmask keypaddingmask attnpadmask attnpaddingmask attentionpaddingmask "
         "srcmask sourcemask srcpaddingmask srcpadmask encodermask inputmask sequencemask "
-        "lengthmask lengthsmask"
+        "lengthmask lengthsmask lengthstomask lengthtomask lenstomask maskfromlengths "
+        "maskfromlens getmaskfromlengths getmaskfromlens lengthstopaddingmask"
     ),
     "causal_mask": (
         "causalmask subsequentmask squaresubsequentmask lookaheadmask causalattentionmask "

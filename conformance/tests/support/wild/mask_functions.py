@@ -55,8 +55,13 @@ def wrong_padding_mask(seq):
 
 
 def batch_mask(lengths):
-    """Make masks as long as the longest, which no input of the spec says."""
-    return torch.arange(int(lengths.max()))[None] < lengths[:, None]
+    """Make masks as long as the longest sequence."""
+    return torch.arange(int(lengths.max()), device=lengths.device)[None] < lengths[:, None]
+
+
+def mask_of_heads(lengths, number):
+    """Make masks for a number of heads, which no input of the spec says."""
+    return batch_mask(lengths)[:, None].expand(-1, number, -1)
 
 
 def create_masks(src, trg, pad):

@@ -26,12 +26,13 @@ class Giving:
     """One way to give a function its arguments.
 
     `pads` is False where it needs a pad id and takes none, `lengths` says that it takes lengths in
-    the place of tokens.
+    the place of tokens, and `cut` that its mask is as long as the longest of them.
     """
 
     arguments: Arguments
     pads: bool = True
     lengths: bool = False
+    cut: bool = False
 
 
 def token_lengths(tokens: Tensor, pad: int) -> Tensor:
@@ -92,12 +93,16 @@ def _others(component: str, signature: inspect.Signature) -> Iterator[Giving]:
         yield from _of_positions(needed, fixed)
         return
     pads = [one for one in needed if squashed(one) in _PADS]
-    lengths = [one.name for one in own if is_length(one.name)]
+    loose = [one for one in signature.parameters.values() if one.kind is one.VAR_POSITIONAL]
+    lengths = [one.name for one in (*own, *loose) if is_length(one.name)]
     if len(lengths) == 1 and component == "padding_mask":
         whole = [one.name for one in own if squashed(one.name) in _WHOLE]
         if whole and {*needed} <= {*lengths, *whole}:
             made = {lengths[0]: "token_lengths(tokens, pad)", whole[0]: "tokens.shape[1]"}
             yield Giving(Arguments({}, fixed=fixed, computed=made), lengths=True)
+        if not whole and {*needed} <= {*lengths}:
+            made = {lengths[0]: "token_lengths(tokens, pad)"}
+            yield Giving(Arguments({}, fixed=fixed, computed=made), lengths=True, cut=True)
         return
     tokens = [one for one in needed if one not in pads]
     if 1 <= len(tokens) <= 2 and len(pads) <= 2:

@@ -50,17 +50,27 @@ _WORDS = {
 
 @dataclass(frozen=True)
 class Maker:
-    """Calls a function that makes masks, and returns what it made as the contract has it."""
+    """Calls a function that makes masks, and returns what it made as the contract has it.
+
+    With `cut` its mask is as long as the longest sequence, and all after that is padding.
+    """
 
     adapter: Adapter
     meaning: str = "keep"
+    cut: bool = False
 
     def __call__(self, built: Any, *inputs: Any) -> Any:
         """Return the mask, True = may be attended, with axes for samples, heads and queries."""
         made = self.adapter(built, *inputs)
         if not isinstance(made, Tensor):
             return made
-        return with_axes(_READ[self.meaning](made), self.adapter.component)
+        mask = with_axes(_READ[self.meaning](made), self.adapter.component)
+        return as_long(mask, inputs[0].shape[1]) if self.cut else mask
+
+
+def as_long(mask: Tensor, length: int) -> Tensor:
+    """Return `mask` with `length` columns: those behind its own keep nothing."""
+    return torch.nn.functional.pad(mask, (0, max(0, length - mask.shape[-1])))
 
 
 def with_axes(mask: Tensor, component: str) -> Tensor:
@@ -94,6 +104,7 @@ FIXED_PAD = (
     "assumed that its pad id is always {}, as measured: if it is meant to follow the vocabulary, "
     "this is a mistake, and --strict asks"
 )
+CUT = "its mask is as long as the longest sequence: positions after that are padding"
 LENGTHS = "it takes lengths: it is judged with tokens whose padding is at the end"
 
 
@@ -110,7 +121,7 @@ def making(probe: Probe, code: Code, reading: Reading) -> Making:
         raise Unclear(f"{code.name} makes masks, whose entries are one of {', '.join(_READ)}.")
     ways = list(givings(code.name, code.component, code.signature, reading))
     for way, meaning in product(ways, meanings or _READ):
-        tried = Maker(_adapter(code, way), meaning)
+        tried = Maker(_adapter(code, way), meaning, way.cut)
         pad = next((one for one in _pads(way) if _right(probe, tried, way, one)), None)
         if pad is not None:
             how = f"by its {source}" if source else "as a probing call shows"
@@ -122,7 +133,8 @@ def making(probe: Probe, code: Code, reading: Reading) -> Making:
 def _making(made: Maker, way: Giving, said: str, pad: int, reading: Reading) -> Making:
     words = made.adapter.arguments.words
     if way.lengths:
-        return Making(made, (words, said, LENGTHS), Limits(right_padded=("source",)))
+        sentences = (words, said, LENGTHS, *[CUT] * way.cut)
+        return Making(made, sentences, Limits(right_padded=("source",)))
     if way.pads:
         return Making(made, (words, said))
     if reading.strict:
@@ -153,7 +165,7 @@ def _wrong(probe: Probe, code: Code, ways: Sequence[Giving], meanings: Sequence[
 
     A function without an argument for the pad id is asked about: a wrong mask does not show the id.
     """
-    made = [_shape(probe, Maker(_adapter(code, way)), way) for way in ways]
+    made = [_shape(probe, Maker(_adapter(code, way), cut=way.cut), way) for way in ways]
     known = [n for n, way in enumerate(ways) if way.pads and isinstance(made[n], tuple)]
     if not known:
         why = next((one for one in made if isinstance(one, str)), "it does not hide one id alone")
@@ -173,7 +185,7 @@ def _wrong(probe: Probe, code: Code, ways: Sequence[Giving], meanings: Sequence[
     said = f"what it makes: {_WORDS[chosen]} (a probing call does not show the mask of the spec)"
     adapter = _adapter(code, ways[number])
     limits = Limits(right_padded=("source",) if ways[number].lengths else ())
-    return Making(Maker(adapter, chosen), (adapter.arguments.words, said), limits)
+    return Making(Maker(adapter, chosen, ways[number].cut), (adapter.arguments.words, said), limits)
 
 
 def _added(probe: Probe, adapter: Adapter, way: Giving) -> Sequence[str]:

@@ -18,7 +18,7 @@ from attentest.targets.adapt.construction import Construction, splits_heads
 from attentest.targets.adapt.encoders.stack import STACK_SOURCE
 from attentest.targets.adapt.fillings import Filling, head_width
 from attentest.targets.adapt.layouts import split
-from attentest.targets.adapt.makers.maker import CODE, Maker, with_axes
+from attentest.targets.adapt.makers.maker import CODE, Maker, as_long, with_axes
 from attentest.targets.adapt.masks import lengths_of, shaped_mask
 from attentest.targets.adapt.parameters.telling import lines as table_lines
 from attentest.targets.adapt.probing import SIZES
@@ -235,7 +235,8 @@ class Written:
         rest: dict[str, Any] = {**adapter.arguments.fixed, **values}
         placed = []
         for one in adapter.signature.parameters.values():
-            if one.kind is inspect.Parameter.POSITIONAL_ONLY:
+            several = one.kind is inspect.Parameter.VAR_POSITIONAL and one.name in rest
+            if one.kind is inspect.Parameter.POSITIONAL_ONLY or several:
                 default = None if one.default is one.empty else one.default
                 mask = Expression(f"masks.get({one.name!r})")
                 placed.append(rest.pop(one.name, mask if "mask" in one.name else default))
@@ -247,7 +248,11 @@ class Written:
         if isinstance(self.call, Maker):
             self.helpers["axes"] = inspect.getsource(with_axes).strip()
             made = CODE[self.call.meaning].format(call)
-            yield f"return with_axes({made}, {self.code.component!r})"
+            made = f"with_axes({made}, {self.code.component!r})"
+            if self.call.cut:
+                self.helpers["as_long"] = inspect.getsource(as_long).strip()
+                made = f"as_long({made}, tokens.shape[1])"
+            yield f"return {made}"
             return
         if alone:
             count = f"len({self._entering(self._like, whole=True)})"
