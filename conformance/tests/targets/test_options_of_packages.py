@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from mistaken_code import adapted, broken
+from mistaken_code import adapted, asked_or_broken, broken
 
 from attentest.targets.adapt import Unclear
 
@@ -131,3 +131,23 @@ class MLP(nn.Module):
     assert broken(backend, "feed_forward.formula") == []
     wrong = adapted(tmp_path, "MLP", dense.replace("self.act(self.wi(x))", "self.wi(x)"))
     assert broken(wrong, "feed_forward.formula")
+
+
+SINUSOIDS = """
+import math
+
+import torch
+
+
+def sinusoids(length, channels, max_timescale=10000):
+    step = math.log(max_timescale) / (channels // 2 - 1)
+    angles = torch.arange(length)[:, None] * torch.exp(-step * torch.arange(channels // 2))
+    return torch.cat([torch.sin(angles), torch.cos(angles)], dim=1)
+"""
+
+
+def test_function_called_sinusoids_is_read_by_its_numbers(tmp_path: Path) -> None:
+    formula = "positional_encoding.formula"
+    assert broken(adapted(tmp_path, "sinusoids", SINUSOIDS), formula) == []
+    for right, wrong in (("torch.sin(angles)", "angles"), ("10000", "9000")):
+        assert asked_or_broken(tmp_path, "sinusoids", SINUSOIDS, right, wrong, formula)

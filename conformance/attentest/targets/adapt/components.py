@@ -112,6 +112,7 @@ _USUAL = {
     "positions": "positional_encoding",
     "pe": "positional_encoding",
     "sinusoidal": "positional_encoding",
+    "sinusoids": "positional_encoding",
     "glu": "feed_forward",
     "gqa": "multi_head_attention",
     "mqa": "multi_head_attention",
