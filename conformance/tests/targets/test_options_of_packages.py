@@ -151,3 +151,25 @@ def test_function_called_sinusoids_is_read_by_its_numbers(tmp_path: Path) -> Non
     assert broken(adapted(tmp_path, "sinusoids", SINUSOIDS), formula) == []
     for right, wrong in (("torch.sin(angles)", "angles"), ("10000", "9000")):
         assert asked_or_broken(tmp_path, "sinusoids", SINUSOIDS, right, wrong, formula)
+
+
+ONE_SEQUENCE = """
+from torch import nn
+
+
+class nTransformer(nn.Module):
+    def __init__(self, *, dim, depth, heads=8):
+        super().__init__()
+        self.layers = nn.ModuleList(nn.Linear(dim, dim) for _ in range(depth))
+
+    def forward(self, tokens, mask=None, norm_input=False):
+        for layer in self.layers:
+            tokens = layer(tokens)
+        return tokens
+"""
+
+
+def test_switch_is_no_target(tmp_path: Path) -> None:
+    with pytest.raises(Unclear) as asked:
+        adapted(tmp_path, "nTransformer", ONE_SEQUENCE)
+    assert "target=norm_input" not in str(asked.value)

@@ -91,6 +91,7 @@ def _tokens(
 ) -> dict[str, str]:
     found = {role: reading.arguments[role] for role in wanted if role in reading.arguments}
     free = [one for one in own if one not in fixed and not _is_mask(one)]
+    free = [one for one in free if not isinstance(own[one].default, bool)]  # no switches
     for role in wanted:
         names = [squashed(one) for one in free]
         known = [one for one in ROLES[role] if one in names]
