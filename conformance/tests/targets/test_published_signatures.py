@@ -328,15 +328,15 @@ class GivenRotation(nn.Module):
         return x * rope_cos + rope_sin
 
 
-def rms_norm(x: Tensor, weight: Tensor) -> Tensor:
-    return functional.rms_norm(x, x.shape[-1:], weight, 1e-6)
+def feed_forward(x: Tensor, weight: Tensor) -> Tensor:
+    return functional.relu(x @ weight) @ weight.mT
 
 
 @pytest.mark.parametrize(
     ("thing", "component", "advice"),
     [
         (GivenRotation, "multi_head_attention", "rope_cos and rope_sin would carry rotary"),
-        (rms_norm, "rms_norm", "Wrap it in a module"),
+        (feed_forward, "feed_forward", "Wrap it in a module"),
     ],
 )
 def test_no_value_is_asked_for_what_carries_tensors(thing, component, advice):
