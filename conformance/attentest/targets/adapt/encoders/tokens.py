@@ -69,7 +69,11 @@ def token_decoder(thing: Any, reading: Reading, name: str = "") -> Code | None:
         return None
     masks = [squashed(one) for one in inspect.signature(thing.forward).parameters]
     if not any("mask" in one and not of_source(one) for one in masks):
-        return None  # what hides later positions by itself, or nothing, is not read
+        raise Unclear(
+            f"{own} embeds its tokens itself and takes no mask of the target: what hides later "
+            f"steps inside of a decoder is read in a whole model alone. Name the class of its "
+            f"layers, {found.layer}, or the model that it is part of."
+        )
     return found.code(thing, own)
 
 
@@ -130,6 +134,11 @@ class _Found:
             and unit.kind != "linear"
             and set(squeezed(unit.shape)) in shapes
         ]
+
+    @property
+    def layer(self) -> str:
+        """The name of the class of its layers."""
+        return type(self.module.get_submodule(self.layers.first.rstrip("."))).__name__
 
     @property
     def path(self) -> str:
