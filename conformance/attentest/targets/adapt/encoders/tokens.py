@@ -151,7 +151,16 @@ class _Found:
         alone = None if self.component == "decoder" else self._sub_module()
         if alone and self.tables and self._wrapping(name).changes_input(alone[0].path):
             alone = None
-        inner, signature = alone or self._wrapping(name).inner()
+        if alone is None:
+            return self._code(thing, name, *self._wrapping(name).inner())
+        masked = self._wrapping(name).masked() if self.tables else None
+        plain = self._code(thing, name, replace(alone[0], masked=bool(masked)), None)
+        return replace(self._code(thing, name, *masked), otherwise=plain) if masked else plain
+
+    def _code(
+        self, thing: type[nn.Module], name: str, inner: Inner, signature: inspect.Signature | None
+    ) -> Code:
+        """Return `inner` as code, called with `signature` or with its own."""
         called = inner(self.module, self.sizes)
         own = self.module.get_submodule(inner.path)
         parts = (thing.__doc__, inspect.getdoc(type(own).forward))
