@@ -189,3 +189,61 @@ def test_other_arguments_of_a_model_that_sees_padding_are_one_question(tmp_path:
             "TranslationModel",
             *named("hidden", *seen, shown),
         )
+
+
+STACK = """class Layers(nn.Module):
+    def __init__(self, n, *sizes):
+        super().__init__()
+        self.layer = nn.ModuleList(Layer(*sizes) for _ in range(n))
+
+    def forward(self, h, mask):
+        for layer in self.layer:
+            h = layer(h, mask)
+        return h
+
+
+class BERT("""
+LIST = "self.layers = nn.ModuleList(\n            Layer("
+LOOP = "        for layer in self.layers:\n            h = layer(h, mask)\n        return self.mlm"
+IN_A_STACK = (
+    ("class BERT(", STACK),
+    (LIST, "self.stack = (\n            Layers(n_layers, "),
+    ("ffn_hidden, dropout) for _ in range(n_layers)", "ffn_hidden, dropout)"),
+    (LOOP, "        h = self.stack(h, mask)\n        return self.mlm"),
+)
+GIVEN = (("x, segment_info):", "x, segment_info, mask):"), ("(x > 0)", "(mask > 0)"))
+NOT_HIDDEN = (("(x > 0)", "pad = 0\n        mask = (x > -1)"),)
+ENCODER = SUPPORT / "wild_encoders" / "bert_like.py"
+
+
+@pytest.mark.parametrize(
+    ("made", "expected"), [("(x > 0)", Status.PASS), ("(x == 0)", Status.VIOLATION)]
+)
+def test_masks_that_a_class_makes_for_its_stack_are_judged(
+    made: str, expected: Status, tmp_path: Path
+) -> None:
+    backend = read(tmp_path, ENCODER, "BERT", *IN_A_STACK, ("(x > 0)", made))
+    assert status(backend, "encoder.formula") is expected
+
+
+@pytest.mark.parametrize(
+    ("edits", "said"),
+    [
+        (GIVEN, "makes of mask"),
+        (NOT_HIDDEN, "hides no padding on purpose"),
+    ],
+    ids=["given", "not-hidden"],
+)
+def test_masks_that_are_not_judged_are_assumptions(edits: Any, said: str, tmp_path: Path) -> None:
+    backend = read(tmp_path, ENCODER, "BERT", *IN_A_STACK, *edits)
+    assert any(said in one for one in backend.assumed), backend.assumed
+
+
+def test_a_masked_language_model_is_an_encoder(tmp_path: Path) -> None:
+    backend = read(tmp_path, ENCODER, "BertMLM", ("BERT", "BertMLM"))
+    assert backend.components == ("encoder",)
+
+
+def test_a_width_without_a_telling_name_is_tried(tmp_path: Path) -> None:
+    backend = read(tmp_path, MODELS / "einsum.py", "Seq2Seq", ("d_model", "breadth"))
+    assert "breadth=sizes.d_model" in "\n".join(backend.understood)
