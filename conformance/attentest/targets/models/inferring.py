@@ -26,7 +26,6 @@ from attentest.targets.models.probing import (
 from attentest.targets.models.results import fitted
 from attentest.targets.models.surrounded import signature_of
 from attentest.targets.models.trials import Building
-from attentest.targets.models.unpacked import unpacked
 from attentest.targets.unjudged import names_masks, names_padding
 from attentest_spec import Sizes
 
@@ -211,7 +210,7 @@ def _plain_call(probe: Probe, name: str, reading: Reading) -> Call:
     if type(model).forward is not nn.Module.forward or not all(
         callable(getattr(model, one, None)) for one in ("encode", "decode")
     ):
-        packed = arguments.read_packed(*unpacked(type(model).forward), reading)
+        packed = arguments.read_packed(*arguments.unpacked(type(model).forward), reading)
         return Call(packed or arguments.read(name, signature_of(model), wanted, reading))
     encode, decode = (inspect.signature(getattr(model, one)) for one in ("encode", "decode"))
     first = arguments.read(f"{name}.encode", encode, wanted[:1], reading)
