@@ -247,3 +247,22 @@ def test_a_masked_language_model_is_an_encoder(tmp_path: Path) -> None:
 def test_a_width_without_a_telling_name_is_tried(tmp_path: Path) -> None:
     backend = read(tmp_path, MODELS / "einsum.py", "Seq2Seq", ("d_model", "breadth"))
     assert "breadth=sizes.d_model" in "\n".join(backend.understood)
+
+
+SHORT = (
+    "(self, hidden, heads, ffn, dropout):",
+    "(self, E, heads, ff, rate):\n        hidden, ffn, dropout = E, ff, rate",
+)
+
+
+def test_short_names_of_sizes_are_read(tmp_path: Path) -> None:
+    backend = read(tmp_path, ENCODER, "Layer", SHORT, component="encoder_layer")
+    assert "d_ff" in "\n".join(backend.understood)
+    assert status(backend, "encoder.layer-formula") is Status.PASS
+
+
+def test_a_class_by_the_name_of_a_generator_with_two_inputs_is_a_model(tmp_path: Path) -> None:
+    backend = read(
+        tmp_path, MODELS / "einsum.py", "AnswerGenerator", ("Seq2Seq", "AnswerGenerator")
+    )
+    assert backend.components == ("model",)

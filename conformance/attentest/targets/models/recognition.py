@@ -50,10 +50,11 @@ def is_whole(name: str, thing: Any) -> bool:
     if not inspect.isclass(thing) or not issubclass(thing, nn.Module):
         return False
     said = component_named(name) or component_suggested(name)
-    if said:
-        return said == "model"
     parameters = inspect.signature(thing.forward).parameters
     required = [one for one in parameters.values() if one.default is inspect.Parameter.empty]
+    generates = said == "generator" and len(required) > 2  # a generator gets the states alone
+    if said and not generates:
+        return said == "model"
     own = {squashed(one) for one in parameters}
     sided = all(own & set(ROLES[side]) for side in _SIDES)
     if len(required) < 3 and not sided:  # the object itself is one of them
