@@ -152,7 +152,8 @@ def construction(thing: Callable[..., Any], component: str, reading: Reading) ->
         name = part.__name__
         read[own] = Filling(f"{name}({inner[own].words})", inner[own], inner[own].known)
         unknown.remove(own)
-    for own, said in sizes_by_words(component, unknown, sizes_known(read.values())).items():
+    numbers = sizes_known(one for own, one in read.items() if own not in inner)
+    for own, said in sizes_by_words(component, unknown, numbers).items():
         read[own] = said
         unknown.remove(own)
     read |= numbers_by_words(component, arguments, read)
