@@ -23,8 +23,16 @@ _DOUBTFUL = (
     "assumed the choices of ",
     "norm_variance=unbiased",
     "nothing is added to its scores",
+    "before its layers get it",
+    "embedding_scale=none",
 )
-"""Words of the assumptions that are listed first: what they are about is often a mistake."""
+"""Words of the assumptions that are listed first, the likeliest mistakes before the others."""
+
+
+def _rank(assumption: str) -> int:
+    """Return the place of an assumption in the list: what is often a mistake comes first."""
+    found = (number for number, words in enumerate(_DOUBTFUL) if words in assumption)
+    return next(found, len(_DOUBTFUL))
 
 
 @dataclass(frozen=True)
@@ -75,7 +83,7 @@ class Screen:
             return "\n".join(inferred(one.inferred) for one in read)
         lines = [f"understood: {one.summary}" for one in read]
         assumed = list(dict.fromkeys(sentence for one in read for sentence in one.assumed))
-        assumed.sort(key=lambda one: not any(words in one for words in _DOUBTFUL))
+        assumed.sort(key=_rank)
         if len(assumed) > _ASSUMED:
             rest = len(assumed) - _ASSUMED + 1
             assumed[_ASSUMED - 1 :] = [f"and {counted(rest, 'assumption')} more, listed by --full"]

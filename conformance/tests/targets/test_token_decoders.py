@@ -66,7 +66,7 @@ def test_mistakes_in_decoders_are_detected_or_asked_about(tmp_path, old, new):
 def test_a_decoder_that_makes_its_mask_itself_is_one_question(tmp_path):
     inside = "trg_mask = torch.ones(trg.size(1), trg.size(1)).tril()\n        x = self.table"
     text = SOUND.replace("enc_src, trg_mask, src_mask):", "enc_src, src_mask):")
-    with pytest.raises(Unclear):
+    with pytest.raises(Unclear, match="Name the class of its layers, DecoderLayer"):
         checked(tmp_path, text.replace("x = self.table", inside))
 
 

@@ -34,12 +34,14 @@ class Inner:
     """The place of the code in what its class builds: the sub-module at `path`.
 
     `stack` holds the options of an :class:`EmbeddedStack`, {} where the sub-module is called as it
-    is; `pads` says that the constructor takes the pad id, which is 0 otherwise.
+    is; `pads` says that the constructor takes the pad id, which is 0 otherwise, and `masked` that
+    the class makes a mask for the sub-module of its tokens.
     """
 
     path: str = ""
     stack: Mapping[str, Any] = field(default_factory=dict)
     pads: bool = False
+    masked: bool = False
 
     @staticmethod
     def around(sizes: Sizes) -> Sizes:
@@ -66,7 +68,7 @@ class Code:
     the user. `home` is the module that holds it as `name`, None for a live object. `inner` is the
     part of `thing` that is judged, None for all of it; `entering` returns the options of what comes
     before it, None for nothing. `of_function` are the constants that are sizes of what is not
-    built.
+    built. `otherwise` is what is read where this cannot be, None for nothing.
     """
 
     name: str
@@ -82,6 +84,7 @@ class Code:
     entering: Callable[[], Mapping[str, Value]] | None = None
     wrapper: Wrapper | None = None
     of_function: Mapping[str, Filling] = field(default_factory=dict)
+    otherwise: "Code | None" = None
 
     def wrapped(self, wrapper: Wrapper) -> "Code":
         """Return it with `wrapper` around what is built."""
@@ -99,7 +102,12 @@ class Code:
         return self.construction.constants if self.construction else self.of_function
 
     def as_written(self) -> "Code | None":
-        """Return it with its constants as they are, None for what has none and for a part."""
+        """Return it with its constants as they are, None for what has none and for a part.
+
+        What can be read otherwise is that instead.
+        """
+        if self.otherwise is not None:
+            return self.otherwise
         if not self.constants or self.inner is not None or self.wrapper is not None:
             return None
         if self.construction is None:

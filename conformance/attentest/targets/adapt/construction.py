@@ -20,6 +20,7 @@ from attentest.targets.adapt.configuration import (
     holds_settings,
 )
 from attentest.targets.adapt.fillings import (
+    NEEDED,
     STACKS,
     WIDER_INNER,
     Filling,
@@ -27,13 +28,15 @@ from attentest.targets.adapt.fillings import (
     fixed,
     head_width,
     is_required,
+    numbers_by_words,
+    sizes_by_words,
+    sizes_known,
 )
 from attentest.targets.adapt.names import AT_CALLS, CONFIGURATION, RATIO, SIZES
 from attentest.targets.adapt.probing import SIZES as PROBED
 from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.adapt.reading import Attempt, Reading, Unclear, own_recipe
 from attentest.targets.constants.copies import copied
-from attentest.targets.models.size_names import size_by_words
 from attentest.targets.neighbours import file_of, is_same_code, modules_near
 from attentest.targets.signatures import constructor_arguments
 from attentest_spec import Sizes
@@ -149,9 +152,11 @@ def construction(thing: Callable[..., Any], component: str, reading: Reading) ->
         name = part.__name__
         read[own] = Filling(f"{name}({inner[own].words})", inner[own], inner[own].known)
         unknown.remove(own)
-    for own, said in _by_words(component, unknown).items():
+    numbers = sizes_known(one for own, one in read.items() if own not in inner)
+    for own, said in sizes_by_words(component, unknown, numbers).items():
         read[own] = said
         unknown.remove(own)
+    read |= numbers_by_words(component, arguments, read)
     read |= _activations_by_name(thing, read) if not unknown else {}
     eliminated = _elimination(thing, component, unknown, read) if len(unknown) == 1 else None
     if eliminated is not None:
@@ -198,9 +203,9 @@ def _elimination(
     something else, such as the radius of a window, shows in no shape.
     """
     left = _sizes_left(component, read.values())
-    if "d_model" in left and left[0] not in _sizes_known(read.values()):
+    if "d_model" in left and left[0] not in sizes_known(read.values()):
         left = ["d_model"]  # the others have usual ratios to it, or are one
-    if len(left) != 1 or left[0] not in _AXES or left[0] in _sizes_known(read.values()):
+    if len(left) != 1 or left[0] not in _AXES or left[0] in sizes_known(read.values()):
         return None
     size = left[0]
     found = Filling(size, attrgetter(size), frozenset([size]), f"sizes.{size}")
@@ -243,22 +248,6 @@ def _parts(
 
 def _is_component(wanted: str, name: str) -> bool:
     return component_named(name, heads=wanted == "multi_head_attention") == wanted
-
-
-def _by_words(component: str, unknown: Collection[str]) -> dict[str, Filling]:
-    """Return the sizes that the words of names say which no list has."""
-    parts, stack = inside(component), component in STACKS
-    sizes = {"d_model", "max_length", "dropout"} | ({"layers", *_TABLES} if stack else set())
-    sizes |= {size for size, part in _NEEDED.items() if part in parts}
-    found = {own: size_by_words(squashed(own), component) for own in unknown if not part_named(own)}
-    return {
-        own: Filling(size, attrgetter(size), frozenset([size]), f"sizes.{size}")
-        for own, size in found.items()
-        if size in sizes
-    }
-
-
-_TABLES = ("source_vocabulary", "target_vocabulary")
 
 
 def _configuration(
@@ -318,29 +307,16 @@ def _builds(thing: Callable[..., Any], arguments: Mapping[str, Any]) -> bool:
     return True
 
 
-_NEEDED = {
-    "heads": "multi_head_attention",
-    "d_ff": "feed_forward",
-    "source_vocabulary": "embedding",
-    "target_vocabulary": "generator",
-}
-"""The sizes that a component needs besides its width, by the part that has them."""
-
-
-def _sizes_known(read: Iterable[Filling | None]) -> frozenset[str]:
-    return frozenset[str]().union(*(one.settles for one in read if one is not None))
-
-
 def sizes_needed(component: str) -> frozenset[str]:
     """Return the sizes that `component` has."""
-    needed = {size for size, part in _NEEDED.items() if part in inside(component)}
+    needed = {size for size, part in NEEDED.items() if part in inside(component)}
     return frozenset(["d_model", *needed, *["layers"] * (component in STACKS)])
 
 
 def _sizes_left(component: str, read: Iterable[Filling | None]) -> list[str]:
     """Return the sizes that `component` needs and no argument that was read says."""
-    known = _sizes_known(read)
-    needed = ["d_model", *(size for size, part in _NEEDED.items() if part in inside(component))]
+    known = sizes_known(read)
+    needed = ["d_model", *(size for size, part in NEEDED.items() if part in inside(component))]
     return [size for size in needed if size not in known] or ["d_model"]
 
 
@@ -357,7 +333,7 @@ def _question(
         f"{'is' if len(unknown) == 1 else 'are'}.",
         f"An argument can be a size ({', '.join(SIZES)}), or have a fixed value; what needs more "
         f"is built in a file of your own: {own_recipe(component, name)}.",
-        attempts=list(_attempts(unknown, sizes_needed(component) - _sizes_known(read))),
+        attempts=list(_attempts(unknown, sizes_needed(component) - sizes_known(read))),
     )
 
 

@@ -3,14 +3,14 @@
 import inspect
 import math
 import typing
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any
 
 from torch.nn.functional import relu
 
-from attentest.targets.adapt.components import squashed
+from attentest.targets.adapt.components import part_named, squashed
 from attentest.targets.adapt.names import (
     ACTIVATION,
     CLASSES,
@@ -30,6 +30,7 @@ from attentest.targets.adapt.names import (
     WIDTH,
 )
 from attentest.targets.adapt.reading import Reading
+from attentest.targets.models.size_names import size_by_words
 from attentest_spec import Sizes, Unsupported
 from attentest_spec.components import inside
 
@@ -232,7 +233,7 @@ _NO_RATE = ("layer", "path", "token", "last", "head", "module", "fn", "class")
 
 def _is_rate(name: str) -> bool:
     """Say whether an argument of this name is the rate of some dropout: "resid_drop_p"."""
-    return "drop" in name and not any(word in name for word in _NO_RATE)
+    return name == "rate" or ("drop" in name and not any(word in name for word in _NO_RATE))
 
 
 def is_switch(annotation: Any) -> bool:
@@ -252,3 +253,55 @@ def is_no_number(default: Any) -> bool:
     if default is inspect.Parameter.empty or default is None:
         return False
     return isinstance(default, bool) or not isinstance(default, int | float) or default < 0
+
+
+NEEDED = {
+    "heads": "multi_head_attention",
+    "d_ff": "feed_forward",
+    "source_vocabulary": "embedding",
+    "target_vocabulary": "generator",
+}
+"""The sizes that a component needs besides its width, by the part that has them."""
+
+
+def sizes_known(read: Iterable[Filling | None]) -> frozenset[str]:
+    """Return the sizes that the arguments which were `read` say."""
+    return frozenset[str]().union(*(one.settles for one in read if one is not None))
+
+
+def sizes_by_words(
+    component: str, unknown: Collection[str], known: Collection[str]
+) -> dict[str, Filling]:
+    """Return the sizes that the words of names say which no list has.
+
+    A feed-forward network (`ff`) that no class makes is its width beside a number of heads.
+    """
+    parts, stack = inside(component), component in STACKS
+    sizes = {"d_model", "max_length", "dropout"} | ({"layers", *_TABLES} if stack else set())
+    sizes |= {size for size, part in NEEDED.items() if part in parts}
+    named = ("", *["feed_forward"] * ("heads" in known))
+    found = {
+        own: size_by_words(squashed(own), component) for own in unknown if part_named(own) in named
+    }
+    return {
+        own: Filling(size, attrgetter(size), frozenset([size]), f"sizes.{size}")
+        for own, size in found.items()
+        if size in sizes
+    }
+
+
+def numbers_by_words(
+    component: str,
+    arguments: Mapping[str, inspect.Parameter],
+    read: Mapping[str, Filling | None],
+) -> dict[str, Filling]:
+    """Return the sizes of numbers by default (`ff=2048`) whose words say one that is not known."""
+    known = sizes_known(read.values())
+    numbers = [
+        own for own, one in read.items() if one is None and type(arguments[own].default) is int
+    ]
+    found = sizes_by_words(component, numbers, known)
+    return {own: one for own, one in found.items() if not one.settles & known}
+
+
+_TABLES = ("source_vocabulary", "target_vocabulary")

@@ -63,7 +63,7 @@ def adapt_language_model(
     limits = limits_of(inferred.building, inferred.call, inferred.inner)
     adapter = LanguageAdapter(
         name,
-        origin(thing, home, name),
+        origin(inferred.building.maker) if inferred.building.maker else origin(thing, home, name),
         inferred.building,
         inferred.call,
         inferred.table,
@@ -201,6 +201,7 @@ def _told(adapter: LanguageAdapter, doubts: list[str], reading: Reading) -> Adap
         f"assumed the choices of {spoken(own, adapter.profile)}, as measured: if you meant "
         f"others, this is a mistake, and --choice NAME=OPTION reports it"
     ]
+    assumptions += adapter.building.doubts
     assumptions += [SINGLE] * ("float64" not in adapter.limits.precisions)
     assumptions += [FIXED_DROPOUT] * adapter.limits.fixed_dropout
     assumptions += [PLACES_GIVEN] * (adapter.cached is not None and adapter.cached.places)

@@ -6,7 +6,7 @@ shapes of the parameters say what fits.
 
 import inspect
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice, permutations
 from types import SimpleNamespace
@@ -29,7 +29,10 @@ from attentest.targets.adapt.names import (
 )
 from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.adapt.reading import Reading, Unclear
+from attentest.targets.constants.copies import copied
+from attentest.targets.constants.models import assumed_of, size_constants
 from attentest.targets.models.size_names import sizes_named
+from attentest.targets.neighbours import functions_that_build
 from attentest.targets.signatures import sizes_in
 from attentest_spec import Sizes
 
@@ -83,10 +86,16 @@ _HALF = "sizes.d_model // sizes.heads // 4 * 2"
 
 @dataclass(frozen=True)
 class Building:
-    """A model that is built by the `expression` of the name `sizes`, evaluated in `space`."""
+    """A model that is built by the `expression` of the name `sizes`, evaluated in `space`.
+
+    `doubts` are sentences on it that may be wrong, `maker` is the function that it calls where that
+    is not the class itself.
+    """
 
     expression: str
     space: Mapping[str, Any]
+    doubts: tuple[str, ...] = ()
+    maker: Callable[..., Any] | None = None
 
     def __call__(self, sizes: Sizes) -> Any:
         """Build at `sizes`."""
@@ -106,12 +115,19 @@ def building(thing: Callable[..., Any], name: str, reading: Reading) -> Building
         space[name] = thing
     failures = []
     options = _Options(space, reading, thing)
-    for expression in islice(options.expressions(thing, name), MOST):
-        built = Building(expression, space)
+    expressions = list(islice(options.expressions(thing, name), MOST))
+    for built in (Building(one, space) for one in expressions):
         failure = _failure(built)
         if not failure:
             return built
-        failures.append((expression, failure))
+        failures.append((built.expression, failure))
+    others = (
+        *_with_constants(thing, name, reading, space, expressions[:2]),
+        *_by_maker(thing, name, reading),
+    )
+    for built in others:
+        if not _failure(built):
+            return built
     tried = f" Built as {failures[0][0]}: {failures[0][1]}." if failures else ""
     verb = "is" if len(options.unknown) == 1 else "are"
     named = " and ".join(options.unknown)
@@ -121,6 +137,44 @@ def building(thing: Callable[..., Any], name: str, reading: Reading) -> Building
         f"is with --argument SIZE=NAME ({', '.join((*_FREE, 'kv_heads'))}), or fix one with "
         f"--give NAME=VALUE (in Python: arguments={{SIZE: NAME}}, given={{NAME: VALUE}})."
     )
+
+
+def _with_constants(
+    thing: Callable[..., Any],
+    name: str,
+    reading: Reading,
+    space: Mapping[str, Any],
+    expressions: Sequence[str],
+) -> Iterator[Building]:
+    """Yield the ways to build a copy of `thing` with sizes in the place of its constants.
+
+    A size that an argument says is left to the argument: constants beside it stay as they are.
+    """
+    known = frozenset(size for one in expressions for size in sizes_in(one))
+    for found in size_constants(thing, reading, known):
+        pairs = [one.replace("source_vocabulary", _FREE[0]) for one in found.split(", ")]
+        values = ", ".join(one for one in pairs if not sizes_in(one) & known)
+        made = f"{copied.__name__}({name.partition('.')[0]}, {values})"
+        for one in expressions:
+            built = Building(
+                made + one.removeprefix(name.partition(".")[0]),
+                {**space, copied.__name__: copied},
+                (assumed_of(values),),
+            )
+            yield built
+
+
+def _by_maker(thing: Callable[..., Any], name: str, reading: Reading) -> Iterator[Building]:
+    """Yield the ways to call the one function that builds the class `thing`."""
+    makers = functions_that_build(thing) if inspect.isclass(thing) else []
+    for maker in makers if len(makers) == 1 else ():
+        space = {"SimpleNamespace": SimpleNamespace, **maker.__globals__}
+        said = f"assumed that {name} is built as {maker.__name__} does, and judged as that"
+        options = _Options(space, reading, maker)
+        for expression in islice(options.expressions(maker, maker.__name__), MOST):
+            built = Building(expression, space, (said,), maker)
+            if built.known.issuperset(_NEEDED):  # another one may train its model
+                yield built
 
 
 def _failure(built: Building) -> str:
@@ -141,10 +195,9 @@ def _failure(built: Building) -> str:
         return f"nothing in it is {' and '.join(missing)}"
     if len(list(deeper.parameters())) <= len(list(module.parameters())):
         return "a third layer adds no parameters"
-    if "d_ff" in built.known and not any(
-        size in (PROBE.d_ff, 2 * PROBE.d_ff) for one in shapes for size in one
-    ):
-        return "it holds no matrix of the inner width"
+    wide = [one for one in shapes if one & {PROBE.d_ff, 2 * PROBE.d_ff}]
+    if "d_ff" in built.known and len(wide) < 2:  # one may be a table of positions
+        return "it holds no two matrices of the inner width"
     return ""
 
 

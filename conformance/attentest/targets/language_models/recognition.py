@@ -13,9 +13,10 @@ from attentest.targets.language_models.calling import AT_START, is_causal
 from attentest.targets.language_models.inference import called, probe_of
 
 _NAMED = re.compile(
-    r"(gpt\d*|llama\d*|causallm|languagemodel|lm|lmheadmodel|decoderonly(transformer|model)?)$"
+    r"(gpt\d*|llama\d*|causallm|(?<!masked)languagemodel|(?<!masked)(?<!m)lm|lmheadmodel|"
+    r"decoderonly(transformer|model)?)$"
 )
-"""Names that only decoder-only models have."""
+"""Names that only decoder-only models have: a masked language model is an encoder."""
 
 _EMBEDS = re.compile(r"(?i)vocab|embed|tokens|input_ids")
 

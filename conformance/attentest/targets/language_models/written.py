@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from textwrap import wrap
 
 from attentest.targets.adapt.parameters.telling import lines
+from attentest.targets.constants.copies import COPIES_SOURCE, copied
 from attentest.targets.language_models.building import Building
 from attentest.targets.language_models.caching import Cached
 from attentest.targets.language_models.calling import Call
@@ -62,7 +63,8 @@ class LanguageAdapter:
             end = f"{recipe})}},"
             more = f'{recipe}), "cached_language_model": {self.cached.recipe}}},'
             own = own.replace(end, more)
-        parts = [build, self.call.source(), *steps, table, own]
+        helpers = [COPIES_SOURCE] * (f"{copied.__name__}(" in expression)
+        parts = [build, *helpers, self.call.source(), *steps, table, own]
         return "\n".join(folded(line) for line in "\n\n".join(parts).splitlines()) + "\n"
 
     def _needed(self) -> list[str]:

@@ -301,8 +301,9 @@ def _in_single(adapter: Adapter, findings: Mapping[str, Finding]) -> Single | No
 def _summary(adapter: Adapter) -> str:
     """Return how the model is called, its masks and its parameters, in one line."""
     read = adapter.inferred.call.every_argument
-    called = ", ".join([*pairs(read.tokens.items()), *read.masks])
-    masks = [] if read.masks else ["it makes its masks itself"]
+    given = adapter.inferred.call.conventions.masks
+    called = ", ".join([*pairs(read.tokens.items()), *given])
+    masks = [] if given else ["it makes its masks itself"]
     missing = filter(None, [sentence(adapter.inferred.ungiven)])
     return "; ".join([f"{adapter.name} called ({called})", *missing, *masks, *named(adapter.table)])
 

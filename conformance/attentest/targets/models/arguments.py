@@ -1,8 +1,10 @@
 """The arguments of the call of a whole model: tokens, masks and constants, by their names."""
 
+import ast
 import inspect
 import re
-from collections.abc import Collection, Mapping
+import textwrap
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,6 +21,9 @@ _SOURCE = ("src", "source", "enc", "inp")
 _PADS = re.compile(
     r"(src|source|tgt|trg|target|enc|dec|encoder|decoder|inp|input|out|output|x|y)pad(s|dings?)?$"
 )
+_PADDING = re.compile(r"[a-z]+paddings?$")
+_OF_TOKENS = re.compile(r"(attention|attn|key)?(pad|padding)?masks?$|(pad|padding|valid)s?$")
+"""What stands behind the name of the tokens in that of their mask, as in `document_padding`."""
 _LENGTHS = re.compile(r"(lens|lengths|(?!max|min|seq|beam|gen)[a-z]+(len|lens|length|lengths))$")
 LENGTH = "length"
 """The last word of the role of an argument that says how long the sequences of a side are."""
@@ -29,7 +34,8 @@ class Arguments:
     """The arguments of one call.
 
     `tokens` maps "source" and "target" (and "memory", for a method) to arguments, `masks` each
-    mask argument to its role (see :mod:`forms`), and `fixed` arguments to constants.
+    mask argument to its role (see :mod:`forms`), and `fixed` arguments to constants. `packed` is
+    the one argument that holds all tokens, "" where each input has its own: they are its places.
     """
 
     tokens: Mapping[str, str]
@@ -37,6 +43,7 @@ class Arguments:
     fixed: Mapping[str, Any] = field(default_factory=dict)
     required: Collection[str] = ()
     positional: Collection[str] = ()
+    packed: str = ""
 
     @property
     def words(self) -> str:
@@ -62,7 +69,8 @@ def read(
     fixed = {one: value for one, value in reading.given.items() if one in own}
     tokens = _tokens(own, wanted, reading, fixed)
     rest = [one for one in own if one not in tokens.values() and one not in fixed]
-    masks = _masks([one for one in rest if _is_mask(one)], reading)
+    said = [one for role, one in reading.arguments.items() if role.endswith("mask")]
+    masks = _masks([one for one in rest if _is_mask(one) or one in said], tokens, reading)
     required = [one for one in own if own[one].default is inspect.Parameter.empty]
     unknown = []
     for one in rest:
@@ -81,6 +89,40 @@ def read(
         if one.kind is inspect.Parameter.POSITIONAL_ONLY
     ]
     return Arguments(tokens, masks, fixed, required, placed)
+
+
+def unpacked(forward: Any) -> tuple[str, tuple[str, ...]]:
+    """Return the one argument of a call and the names that its code gives the parts, () for none.
+
+    Its parts are taken apart in order by one statement, `src, tgt = inputs`, and the argument is
+    used nowhere else.
+    """
+    held = list(inspect.signature(forward).parameters.values())[1:]
+    own = [one.name for one in held if one.default is inspect.Parameter.empty]
+    try:
+        body = ast.parse(textwrap.dedent(inspect.getsource(forward)))
+    except (OSError, SyntaxError, TypeError):
+        return "", ()
+    used = [one for one in ast.walk(body) if isinstance(one, ast.Name) and one.id in own]
+    for one in ast.walk(body) if len(own) == len(used) == 1 else ():
+        if isinstance(one, ast.Assign) and one.value is used[0]:
+            parts = getattr(one.targets[0], "elts", [])
+            names = tuple(part.id for part in parts if isinstance(part, ast.Name))
+            return (own[0], names) if len(names) == len(parts) else ("", ())
+    return "", ()
+
+
+def read_packed(packed: str, parts: Sequence[str], reading: Reading) -> Arguments | None:
+    """Return the arguments of a call whose one argument `packed` holds source and target.
+
+    `parts` are the names that the code gives them. None where these are more, or a mask.
+    """
+    own = {one: inspect.Parameter(one, inspect.Parameter.KEYWORD_ONLY) for one in parts}
+    sides = _tokens(own, ("source", "target"), reading, ())
+    if len(parts) != 2 or set(sides.values()) != set(parts):
+        return None
+    places = {role: f"{packed}[{parts.index(name)}]" for role, name in sides.items()}
+    return Arguments(places, required=(packed,), packed=packed)
 
 
 def _tokens(
@@ -108,15 +150,16 @@ def _tokens(
 
 def _is_mask(own: str) -> bool:
     words = squashed(own)
-    return "mask" in words or bool(_PADS.match(words) or _LENGTHS.match(words))
+    known = (_PADS, _PADDING, _LENGTHS)
+    return "mask" in words or any(one.match(words) for one in known)
 
 
-def _masks(named: Collection[str], reading: Reading) -> dict[str, str]:
+def _masks(named: Collection[str], tokens: Mapping[str, str], reading: Reading) -> dict[str, str]:
     """Return the role of each mask argument.
 
     Beside a mask of padding, the mask of the same side is left to the order of positions.
     """
-    found = {own: _role(own) for own in named}
+    found = {own: _role(own, tokens) for own in named}
     sides = {role.partition(" ")[0] for role in found.values() if role.endswith("padding")}
     for own, role in list(found.items()):
         if role in sides and role == "target":
@@ -129,9 +172,9 @@ def _masks(named: Collection[str], reading: Reading) -> dict[str, str]:
     return found
 
 
-def _role(own: str) -> str:
+def _role(own: str, tokens: Mapping[str, str]) -> str:
     words = squashed(own)
-    side = next(
+    side = _named_after(words, tokens) or next(
         (
             side
             for side, marks in (("memory", _MEMORY), ("target", _TARGET), ("source", _SOURCE))
@@ -142,8 +185,22 @@ def _role(own: str) -> str:
     if _LENGTHS.match(words):
         is_target = side == "target" or words.startswith(("y", "o", "t", "d"))
         return f"{'target' if is_target else 'source'} {LENGTH}"
-    is_padding = "keypadding" in words or words.endswith("paddingmask") or _PADS.match(words)
+    is_padding = "keypadding" in words or words.endswith("paddingmask")
+    is_padding = is_padding or bool(_PADS.match(words) or _PADDING.match(words))
     return f"{side} padding" if is_padding else side
+
+
+def _named_after(words: str, tokens: Mapping[str, str]) -> str:
+    """Return the side whose tokens a mask is named after, "" for none."""
+    sides = {squashed(own): role for role, own in tokens.items() if role != "memory"}
+    return next(
+        (
+            role
+            for own, role in sides.items()
+            if words.startswith(own) and _OF_TOKENS.match(words.removeprefix(own))
+        ),
+        "",
+    )
 
 
 def _question(

@@ -43,6 +43,7 @@ _LOOKED_AT = 50_000
 """Limit of those that are looked at: a dozen arguments without telling names give 10^12."""
 
 _TARGET_VOCABULARY = "sizes.target_vocabulary"
+_WIDTHS = ("sizes.d_ff", "sizes.d_model")
 _VOCABULARIES = ("sizes.source_vocabulary", _TARGET_VOCABULARY)
 """The sizes of what has a length, such as a map from words to ids."""
 
@@ -142,8 +143,8 @@ class _Options:
             elif parameter.default is inspect.Parameter.empty:
                 held = [(own, f"range({one})") for one in _VOCABULARIES if one not in taken]
                 rows.append([(own, f"sizes.{size}") for size in unused] + held)
-            elif _is_width(parameter.default) and "sizes.d_ff" not in taken:
-                rows.append([(own, "sizes.d_ff"), (own, "")])
+            elif _is_width(parameter.default) and (free := [w for w in _WIDTHS if w not in taken]):
+                rows.append([*((own, one) for one in free), (own, "")])
             elif _is_width(parameter.default) and _VOCABULARIES[0] not in taken:
                 rows.append([(own, ""), *((own, one) for one in _VOCABULARIES)])
         unnamed = {own for own in arguments if not named[own]}

@@ -169,6 +169,10 @@ class Call:
 
     def _values(self, arguments: Arguments) -> Iterator[tuple[str, str]]:
         turn = ".transpose(0, 1)" if self.conventions.sequence_first else ""
+        if arguments.packed:
+            sides = sorted(arguments.tokens, key=lambda role: arguments.tokens[role])
+            yield arguments.packed, f"({', '.join(f'{side}{turn}' for side in sides)})"
+            return
         for role, own in arguments.tokens.items():
             own_turn = "" if role == "memory" and self.encoding else turn
             yield own, f"{role}{own_turn}"

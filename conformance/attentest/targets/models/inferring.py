@@ -103,6 +103,7 @@ def infer(built: Building, name: str, doc: str, reading: Reading) -> Inferred:
         )
     if not call.conventions.masks and not reading.anyway:
         _demand_masks(probe, call, name)
+        _demand_values(probe, call, name)
         if not knows:
             _demand_padding(probe, call, name)
     masked = any("keep" in form.code for form in call.conventions.masks.values())
@@ -141,6 +142,18 @@ def _demand_masks(probe: Probe, call: Call, name: str) -> None:
             f"both, so that either its masks are forgotten, or it is meant for something else. "
             f"--anyway (in Python: anyway=True) judges it as it is; its layers can be judged by "
             f"their names."
+        )
+
+
+def _demand_values(probe: Probe, call: Call, name: str) -> None:
+    """Raise Unclear where padding is seen, and arguments that may hide it are not given."""
+    held = list(_ungiven(probe.model, call))
+    sides = ("source", "target") if held else ()
+    if held and all(takes_pads_for_tokens(probe, call.compiled(), one) for one in sides):
+        raise Unclear(
+            f"{name} sees padding as it was called, and gives no value to {' and '.join(held)}, "
+            f"which may hide it: say what carries a mask with --argument source_mask=NAME or "
+            f"target_mask=NAME, and leave out what carries none with --give {held[0]}=None."
         )
 
 
@@ -197,7 +210,8 @@ def _plain_call(probe: Probe, name: str, reading: Reading) -> Call:
     if type(model).forward is not nn.Module.forward or not all(
         callable(getattr(model, one, None)) for one in ("encode", "decode")
     ):
-        return Call(arguments.read(name, signature_of(model), wanted, reading))
+        packed = arguments.read_packed(*arguments.unpacked(type(model).forward), reading)
+        return Call(packed or arguments.read(name, signature_of(model), wanted, reading))
     encode, decode = (inspect.signature(getattr(model, one)) for one in ("encode", "decode"))
     first = arguments.read(f"{name}.encode", encode, wanted[:1], reading)
     second = arguments.read(f"{name}.decode", decode, (*wanted[1:], "memory"), reading)

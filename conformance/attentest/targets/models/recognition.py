@@ -2,7 +2,7 @@
 
 import inspect
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from functools import cached_property
 from types import ModuleType
 from typing import Any
@@ -44,25 +44,41 @@ def is_whole(name: str, thing: Any) -> bool:
     """Say whether the class `thing` is a whole model: by its name, or by what it is built with.
 
     A class without a telling name is one where it takes two inputs, and is built with two
-    vocabularies or names its inputs source and target.
+    vocabularies, names its inputs source and target, or has parts by the names of an encoder and
+    of a decoder.
     """
     if not inspect.isclass(thing) or not issubclass(thing, nn.Module):
         return False
     said = component_named(name) or component_suggested(name)
-    if said:
-        return said == "model"
     parameters = inspect.signature(thing.forward).parameters
     required = [one for one in parameters.values() if one.default is inspect.Parameter.empty]
+    generates = said == "generator" and len(required) > 2  # a generator gets the states alone
+    if said and not generates:
+        return said == "model"
     own = {squashed(one) for one in parameters}
     sided = all(own & set(ROLES[side]) for side in _SIDES)
-    if len(required) < 3 and not sided:
+    if len(required) < 3 and not sided:  # the object itself is one of them
         return False
     try:
         built = building(thing, name, Reading())
         # Of a stack that takes vectors, the vocabularies are those of tables put around it.
-        return sided or ("target_vocabulary" in built.known and "Surrounded" not in built.space)
+        return sided or (
+            "Surrounded" not in built.space
+            and ("target_vocabulary" in built.known or _is_stacked(thing, built.known))
+        )
     except Unclear:
         return sided and not own.isdisjoint(_SURE)  # what cannot be built is asked about as that
+
+
+def _is_stacked(thing: type[nn.Module], known: Collection[str]) -> bool:
+    """Say whether a class of sizes that are `known` makes an encoder and a decoder, by names."""
+    if not {"d_model", "heads", "layers"} <= set(known):
+        return False
+    try:
+        source = inspect.getsource(thing)
+    except (OSError, TypeError):
+        return False
+    return all(re.search(rf"self\.{one}\w*\s*=", source) for one in ("enc", "dec"))
 
 
 class Recognition:

@@ -51,8 +51,12 @@ _PATTERNS = {
     "max_length": _COUNT + r"(max)?" + _OF_SIDE + r"(max)?(seq|sequence|sentence|context|pos|"
     r"position|positions|positional)(max)?(len|length|size)?$"
     r"|(max)?" + _OF_SIDE + r"(max)?(len|length)$",
-    "heads": _COUNT + _OF_SIDE + r"(self)?(attn|attention|mha)?heads?(num|number|count|size)?$",
-    "layers": _COUNT + _OF_SIDE + r"(layers?|blocks?|stacks?)(num|number|count)?$",
+    "heads": _COUNT
+    + _OF_SIDE
+    + r"(transformer)?(self)?(attn|attention|mha)?heads?(num|number|count|size)?$",
+    "layers": _COUNT
+    + _OF_SIDE
+    + r"(transformer)?(layers?|blocks?|stacks?|depth)(num|number|count)?$",
     "d_ff": r"(d|dim|n|hidden|size)?(of)?(ff|ffn|pff|fc|mlp|pf|feedforward|feedfwd|intermediate|"
     r"inner)(net|network|layer)?(hidden|hid|inner)?(dim|size|dimension|dimensionality|width|features|units|d)?$",
     "d_model": r"(d|dim|n)?(of)?(model|emb|embed|embedding|word|wordvec|token|hid|hidn|hidden|"

@@ -1,6 +1,7 @@
 """The judgement on the embedding and positions of a class whose layers are what is judged."""
 
-from collections.abc import Mapping
+import inspect
+from collections.abc import Iterator, Mapping
 
 from attentest.targets.adapt.assumptions import assumed
 from attentest.targets.adapt.code import Code
@@ -21,6 +22,7 @@ _UNHIDDEN = (
     "assumed that {} hides no padding on purpose: its code names some, and no mask of it reaches "
     "its layers"
 )
+_UNSEEN = "not judged: what {} makes of {} before its layers get it"
 _OTHER = (
     "{} embeds its tokens itself, and what its first layer gets is computed with {}={}, where {} "
     "is {}. --choice {}={} declares that."
@@ -39,15 +41,20 @@ def entering_of(code: Code, reading: Reading, *, fits: bool) -> tuple[list[str],
     if code.entering is None:
         return [], []
     said, unsure = _compared(code, reading, fits=fits)
-    return said, [*unsure, *[_UNHIDDEN.format(code.name)] * _leaves_padding(code)]
+    return said, [*_of_masks(code), *unsure]
 
 
-def _leaves_padding(code: Code) -> bool:
-    """Say whether nothing hides padding from the layers of an encoder whose code names some."""
-    own = list(code.signature.parameters)
-    masked = any("mask" in squashed(one) for one in own) or KEEP in own
-    wraps = code.inner is not None and bool(code.inner.stack) and code.component == "encoder"
-    return wraps and not masked and names_padding(code.thing)
+def _of_masks(code: Code) -> Iterator[str]:
+    """Yield what is assumed of the masks of an encoder that embeds its tokens."""
+    if code.inner is None or code.component != "encoder":
+        return
+    alone = not code.inner.stack
+    own = inspect.signature(code.thing.forward).parameters if alone else code.signature.parameters
+    masks = [one for one in own if "mask" in squashed(one)]
+    if alone and (masks or code.inner.masked):
+        yield _UNSEEN.format(code.name, " and ".join(masks) or "padding")
+    elif not masks and KEEP not in own and names_padding(code.thing):
+        yield _UNHIDDEN.format(code.name)
 
 
 def _compared(code: Code, reading: Reading, *, fits: bool) -> tuple[list[str], list[str]]:

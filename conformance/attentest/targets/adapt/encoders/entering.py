@@ -176,6 +176,8 @@ class Entering:
                 return entered[0]
             except Exception as raised:  # code that a user wrote may raise anything
                 failure = failure or f"{type(raised).__name__}: {raised}"
+        if not failure:  # a list of parts, which the loop calls one by one
+            raise NotRead("its first layer is never called as one module")
         raise NotRead(f"a call failed: {failure}")
 
     def _watch(

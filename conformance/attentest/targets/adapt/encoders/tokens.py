@@ -69,7 +69,11 @@ def token_decoder(thing: Any, reading: Reading, name: str = "") -> Code | None:
         return None
     masks = [squashed(one) for one in inspect.signature(thing.forward).parameters]
     if not any("mask" in one and not of_source(one) for one in masks):
-        return None  # what hides later positions by itself, or nothing, is not read
+        raise Unclear(
+            f"{own} embeds its tokens itself and takes no mask of the target: what hides later "
+            f"steps inside of a decoder is read in a whole model alone. Name the class of its "
+            f"layers, {found.layer}, or the model that it is part of."
+        )
     return found.code(thing, own)
 
 
@@ -132,6 +136,11 @@ class _Found:
         ]
 
     @property
+    def layer(self) -> str:
+        """The name of the class of its layers."""
+        return type(self.module.get_submodule(self.layers.first.rstrip("."))).__name__
+
+    @property
     def path(self) -> str:
         """The path of the list."""
         return self.layers.start.rstrip(".")
@@ -142,7 +151,16 @@ class _Found:
         alone = None if self.component == "decoder" else self._sub_module()
         if alone and self.tables and self._wrapping(name).changes_input(alone[0].path):
             alone = None
-        inner, signature = alone or self._wrapping(name).inner()
+        if alone is None:
+            return self._code(thing, name, *self._wrapping(name).inner())
+        masked = self._wrapping(name).masked() if self.tables else None
+        plain = self._code(thing, name, replace(alone[0], masked=bool(masked)), None)
+        return replace(self._code(thing, name, *masked), otherwise=plain) if masked else plain
+
+    def _code(
+        self, thing: type[nn.Module], name: str, inner: Inner, signature: inspect.Signature | None
+    ) -> Code:
+        """Return `inner` as code, called with `signature` or with its own."""
         called = inner(self.module, self.sizes)
         own = self.module.get_submodule(inner.path)
         parts = (thing.__doc__, inspect.getdoc(type(own).forward))

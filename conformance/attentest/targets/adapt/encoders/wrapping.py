@@ -65,6 +65,14 @@ class Wrapping:
         x = inspect.Parameter("x", inspect.Parameter.POSITIONAL_OR_KEYWORD)
         return inner, inspect.Signature([x, *kept])
 
+    def masked(self) -> tuple[Inner, inspect.Signature] | None:
+        """Return what `inner` does where the module makes a mask of its tokens, None otherwise."""
+        try:
+            found = self.inner()
+        except Unclear:  # its stack may be called all the same
+            return None
+        return found if KEEP in found[1].parameters else None
+
     @property
     def memory(self) -> str:
         """The argument of the memory of a decoder, "" for an encoder."""

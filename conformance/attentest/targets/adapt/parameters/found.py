@@ -25,7 +25,7 @@ from attentest.targets.adapt.parameters.layers import Lost, Part, layer_parts, l
 from attentest.targets.adapt.parameters.leaves import is_sink
 from attentest.targets.adapt.parameters.mixtures import mixture_part
 from attentest.targets.adapt.parameters.settled import memory, settled
-from attentest.targets.adapt.parameters.stacks import Layers, model_parts, stack_parts
+from attentest.targets.adapt.parameters.stacks import Layers, lone_biases, model_parts, stack_parts
 from attentest.targets.adapt.parameters.storage import Entries, agrees, as_place, simple, with_given
 from attentest.targets.adapt.parameters.telling import (
     against_names,
@@ -251,7 +251,8 @@ class _Search:
             case "mixture_of_experts":
                 return [mixture_part(self.units, self.sizes)]
             case "model":
-                parts, self.lists = model_parts(usable, self.sizes, self.run)
+                held = [*usable, *lone_biases(self.units, self.sizes)]
+                parts, self.lists = model_parts(held, self.sizes, self.run)
             case "multi_head_attention":
                 held = [unit for unit in self.units if unit in usable or is_sink(unit, self.sizes)]
                 return [leaf_part("", self.component, held, self.sizes)]

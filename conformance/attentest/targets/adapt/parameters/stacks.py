@@ -129,13 +129,20 @@ def model_parts(units: list[Unit], sizes: Sizes, run: Run) -> tuple[list[Part], 
     for side, layers in zip(("encoder", "decoder"), lists, strict=True):
         parts = layer_parts(f"{side}_layer", list(layers.units), sizes, run)
         found += [part.under(f"{side}.layers.0") for part in parts]
-    tables = _vocabularies([unit for unit in rest if unit.kind != "norm"], sizes, run)
-    norms = [unit for unit in rest if unit.kind == "norm"]
+    biases = lone_biases(rest, sizes)
+    tables = _vocabularies([unit for unit in rest if unit.kind != "norm"], biases, sizes, run)
+    norms = [unit for unit in rest if unit.kind == "norm" and unit not in biases]
     embedded = _embedding_norms(norms, tables, lists, run)
     found += embedded
     held = [unit for part in embedded for unit in part.units]
     found += _final_norms([unit for unit in norms if unit not in held], lists, run)
     return [*found, *tables], {"encoder.": lists[0], "decoder.": lists[1]}
+
+
+def lone_biases(units: list[Unit], sizes: Sizes) -> list[Unit]:
+    """Return the vectors alone with a number for each token of the target."""
+    alone = [unit for unit in units if unit.kind == "norm" and not unit.bias]
+    return [unit for unit in alone if squeezed(unit.shape) == (sizes.target_vocabulary,)]
 
 
 def _embedding_norms(
@@ -223,8 +230,8 @@ def _side(name: str) -> str:
     return "source" if spoken & SOURCE else "target"
 
 
-def _vocabularies(units: list[Unit], sizes: Sizes, run: Run) -> list[Part]:
-    """Return the embeddings, the learned positions and the generator."""
+def _vocabularies(units: list[Unit], biases: list[Unit], sizes: Sizes, run: Run) -> list[Part]:
+    """Return the embeddings, the learned positions and the generator, with a bias of its own."""
     tables = _of_rows(units, {sizes.source_vocabulary, sizes.target_vocabulary}, sizes)
     heads = [unit for unit in tables if _is_head(unit)]
     embeddings = [unit for unit in tables if unit not in heads]
@@ -237,7 +244,7 @@ def _vocabularies(units: list[Unit], sizes: Sizes, run: Run) -> list[Part]:
     found = [
         _matrix("source_embedding", source, sizes.source_vocabulary, sizes),
         _matrix("target_embedding", target, sizes.target_vocabulary, sizes),
-        _matrix("generator", generator, sizes.target_vocabulary, sizes),
+        _generator(generator, biases, sizes),
     ]
     for offset in OFFSETS:
         rows = sizes.max_length + offset
@@ -250,6 +257,15 @@ def _vocabularies(units: list[Unit], sizes: Sizes, run: Run) -> list[Part]:
             ]
             break
     return found
+
+
+def _generator(unit: Unit, biases: list[Unit], sizes: Sizes) -> Part:
+    """Return the generator; its bias may be a vector apart from its matrix, as a tied one has."""
+    if unit.bias or len(biases) != 1:
+        return _matrix("generator", unit, sizes.target_vocabulary, sizes)
+    (bias,) = biases
+    both = replace(unit, bias=bias.weight, bias_shape=bias.shape)
+    return replace(_matrix("generator", both, sizes.target_vocabulary, sizes), units=[unit, bias])
 
 
 OFFSETS = (0, 1, 2)

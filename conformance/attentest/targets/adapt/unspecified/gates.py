@@ -13,7 +13,7 @@ _WIDTH = 8
 def demand_network(name: str, component: str, probe: Probe) -> None:
     """Raise Uncovered for a gate alone, which is a part of a feed-forward network."""
     built = probe.built
-    if component != "feed_forward" or not isinstance(built, nn.Module) or any(built.parameters()):
+    if component != "feed_forward" or not isinstance(built, nn.Module) or [*built.parameters()]:
         return
     source = torch.Generator().manual_seed(0)
     x = torch.randn(2, 5, _WIDTH, generator=source, dtype=torch.float64).to(probe.dtype)
