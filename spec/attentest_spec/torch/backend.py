@@ -44,7 +44,7 @@ from attentest_spec.sizes import Sizes
 from attentest_spec.torch.flops import count_flops
 from attentest_spec.torch.inventory import facts, modules, tensors
 from attentest_spec.torch.meta import OnMeta
-from attentest_spec.torch.placement import Placement, random_state
+from attentest_spec.torch.placement import Placement, random_state, without_tf32
 from attentest_spec.torch.settings import settings, watch
 from attentest_spec.torch.steps import find_homes, observe
 from attentest_spec.torch.values import convert, to_array, to_tensor
@@ -141,7 +141,7 @@ class TorchPart:
         call = self._recipe.call
         if method:
             call = self._recipe.methods[require("method", method, self._recipe.methods)]
-        with watch(self._changed):
+        with watch(self._changed), without_tf32(self._device):
             result: Any = call(self._built, *tensors)
             return torch.stack(tuple(result)) if isinstance(result, Iterator) else result
 

@@ -2,6 +2,7 @@
 
 from collections import deque
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -97,6 +98,20 @@ def _pairs(result: Any, found: Any) -> Iterator[_Pair]:
             yield from _pairs(one, array)
     elif isinstance(result, Tensor):
         yield _Pair(found, result)
+
+
+@contextmanager
+def without_tf32(device: str) -> Iterator[None]:
+    """Compute convolutions on a GPU in float32: by default torch takes 10 of its 23 bits."""
+    if not is_copied(torch.device(device)):
+        yield
+        return
+    before = torch.backends.cudnn.allow_tf32
+    torch.backends.cudnn.allow_tf32 = False
+    try:
+        yield
+    finally:
+        torch.backends.cudnn.allow_tf32 = before
 
 
 def random_state(device: str) -> bytes:

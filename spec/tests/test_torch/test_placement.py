@@ -78,3 +78,12 @@ def test_state_of_the_generators():
     torch.rand(1)
     assert placement.random_state("cpu") != before
     assert placement.random_state("meta") == placement.random_state("cpu")
+
+
+def test_convolutions_elsewhere_keep_all_digits(request):
+    before = torch.backends.cudnn.allow_tf32
+    seen = []
+    part(lambda x: seen.append(torch.backends.cudnn.allow_tf32) or x)(np.ones((2, 4)))
+    expected = False if "elsewhere" in request.node.name else before
+    assert seen == [expected]
+    assert torch.backends.cudnn.allow_tf32 == before
