@@ -88,7 +88,7 @@ def test_a_language_model_of_parts_is_built_by_the_function_that_makes_it(tmp_pa
     backend = read(tmp_path, LANGUAGE_MODELS / "wrapped.py", "TransformerWrapper", *made)
     assert any("is built as small does" in one for one in backend.assumed)
     assert status(backend, "language_model.formula") is Status.PASS
-    assert "import small" in backend.adapter.loader()
+    assert backend.adapter.origin.expression == "small"
 
 
 def test_a_function_without_sizes_is_not_called(tmp_path: Path) -> None:
