@@ -17,7 +17,7 @@ from attentest.suite.test_loss.cases import (
     to_logits,
 )
 from attentest.testing.assertions import near
-from attentest.testing.common import Call, draw_half_precision, matches_in_precision
+from attentest.testing.common import Call, half_precisions, matches_in_precision
 from attentest.testing.draw import Draw
 
 
@@ -76,8 +76,8 @@ def test_float32(subject: Subject, draw: Draw) -> None:
 
 @check("loss.half-precision")
 def test_half_precision(subject: Subject, draw: Draw) -> None:
-    narrow = draw_half_precision(subject, draw)
-    matches_in_precision(lambda precision: _call(subject, draw, precision), narrow)
+    for precision in half_precisions(subject):
+        matches_in_precision(lambda one: _call(subject, draw, one), precision)
 
 
 def _call(subject: Subject, draw: Draw, precision: str) -> Call:

@@ -48,8 +48,9 @@ def test_head_width(subject: Subject, draw: Draw) -> None:
 
 @check("multi_head_attention.projection-bias", examples=10)
 def test_projection_bias(subject: Subject, draw: Draw) -> None:
-    probe = build_loaded(subject, draw, draw_sizes(draw))
-    case = draw_call(draw, probe, lengths=(draw.length(), draw.length(2)))
+    probe = build_loaded(subject, draw, draw_sizes(draw, low=min(2, subject.limits.heads or 2)))
+    kinds = ("none", "per-sample", "padding", "per-head", "causal")
+    case = draw_call(draw, probe, kinds=kinds, lengths=(draw.length(), draw.length(2)))
     actual = case.output()
     matches_reference(case, actual)
     if subject.choices.projection_bias == "none":
