@@ -100,18 +100,18 @@ def test_one_mask_for_all_heads(subject: Subject, draw: Draw) -> None:
         )
 
 
-@check("multi_head_attention.mask-per-sample")
+@check("multi_head_attention.mask-per-sample", examples=3)
 def test_mask_per_sample(subject: Subject, draw: Draw) -> None:
     probe = build_with_parameters(subject, draw, COMPONENT, draw_sizes(draw, low=2))
-    kinds = ("padding", "per-sample")
     lengths = draw.length(2), draw.length(min(3, subject.limits.length or 3))
-    batch = draw.choose((2, 3))
-    case = draw_call(draw, probe, hiding=True, kinds=kinds, lengths=lengths, batch=batch)
-    case = with_differing_masks(draw, case)
-    together = case.output()
-    depends_on_values(draw, case, together)
-    _ignores_hidden(draw, case, together)
-    samples_alone_agree(case, together)
+    for kind in draw.mask_kinds(("padding", "per-sample")):
+        batch = draw.choose((2, 3))
+        case = draw_call(draw, probe, hiding=True, kinds=(kind,), lengths=lengths, batch=batch)
+        case = with_differing_masks(draw, case)
+        together = case.output()
+        depends_on_values(draw, case, together)
+        _ignores_hidden(draw, case, together)
+        samples_alone_agree(case, together)
 
 
 @check("multi_head_attention.mask-per-head")
