@@ -123,7 +123,7 @@ def test_shapes(subject: Subject, draw: Draw) -> None:
     same_precision(probe, check_output(probe, x))
 
 
-@check("feed_forward.position-wise", examples=6)
+@check("feed_forward.position-wise")
 def test_position_wise(subject: Subject, draw: Draw) -> None:
     probe = build_with_parameters(subject, draw, COMPONENT, draw_sizes(draw))
     for length in (draw.length(), draw.long()):

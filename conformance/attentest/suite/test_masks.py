@@ -185,7 +185,7 @@ def test_padding_shape(subject: Subject, draw: Draw) -> None:
             keeps_and_hides(mask)
 
 
-@check("masks.batch-independence", examples=6)
+@check("masks.batch-independence")
 def test_batch_independence(subject: Subject, draw: Draw) -> None:
     low = min(3, subject.limits.length or 3)
     case = draw_sources(subject, draw, batch=draw.choose((2, 3)), low=low)
@@ -269,7 +269,7 @@ def test_target_blocks_pad_keys(subject: Subject, draw: Draw) -> None:
     keeps(mask[:, :, :, 0], np.ones(mask.shape[:3], dtype=bool), "first keys, which are real")
 
 
-@check("masks.target-keeps-pad-queries", examples=6)
+@check("masks.target-keeps-pad-queries")
 def test_target_keeps_pad_queries(subject: Subject, draw: Draw) -> None:
     # Padding in the second place has one real key before it, the first.
     case = draw_targets(subject, draw, low=min(4, subject.limits.length or 4), first=2)
@@ -279,7 +279,7 @@ def test_target_keeps_pad_queries(subject: Subject, draw: Draw) -> None:
     keeps(mask, past & ~case.real[:, None, :, None], "real keys up to a query that is a pad")
 
 
-@check("masks.target-shape", examples=6)
+@check("masks.target-shape")
 def test_target_shape(subject: Subject, draw: Draw) -> None:
     case = draw_targets(subject, draw)
     mask = case.probe.output(case.tokens, case.pad)

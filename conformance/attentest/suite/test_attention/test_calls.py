@@ -50,7 +50,7 @@ def _unordered(subject: Subject, draw: Draw, case: AttentionCall) -> None:
     )
 
 
-@check("attention.query-order", examples=6)
+@check("attention.query-order")
 def test_query_order(subject: Subject, draw: Draw) -> None:
     few = min(3, subject.limits.length or 3)
     lengths = draw.length(few), draw.length(few)
@@ -103,7 +103,7 @@ def _independent(subject: Subject, case: AttentionCall) -> None:
         )
 
 
-@check("attention.strided-inputs", examples=8)
+@check("attention.strided-inputs")
 def test_strided_inputs(subject: Subject, draw: Draw) -> None:
     case, strided = _strided(subject, draw)
     plain = case.output()

@@ -58,7 +58,7 @@ def test_shapes(subject: Subject, draw: Draw) -> None:
         same_shape(weights, case.keep.shape, what="weights")
 
 
-@check("attention.stable-for-large-scores", examples=6)
+@check("attention.stable-for-large-scores")
 def test_stable_for_large_scores(subject: Subject, draw: Draw) -> None:
     require_large_scores(subject)
     lengths = draw.length(2), draw.length(min(3, subject.limits.length or 3))
@@ -114,7 +114,7 @@ def test_softmax_arithmetic(subject: Subject, draw: Draw) -> None:
     matches(case.probe, *case.inputs, actual=actual)
 
 
-@check("attention.value-width", examples=6)
+@check("attention.value-width")
 def test_value_width(subject: Subject, draw: Draw) -> None:
     lengths = draw.length(), draw.length(2)
     case = draw_call(subject, draw, kinds=OPEN_FIRST, scale=1.0, lengths=lengths)

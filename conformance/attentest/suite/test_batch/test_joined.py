@@ -44,7 +44,7 @@ def test_sequence_marks(subject: Subject, draw: Draw) -> None:
     _option(subject, draw, "sequence_marks")
 
 
-@clause("batch.padded-length", examples=6)
+@clause("batch.padded-length")
 def test_padded_length(subject: Subject, draw: Draw) -> None:
     sizes = draw_sizes(draw)
     probe = built(subject, "padded_batch", sizes)

@@ -42,7 +42,7 @@ def test_shifted_once(subject: Subject, draw: Draw) -> None:
     equal(wanted[:, -1], order[:, -1], what="last target of the decoder")
 
 
-@clause("batch.source-mask", examples=10)
+@clause("batch.source-mask")
 def test_source_mask(subject: Subject, draw: Draw) -> None:
     sizes = draw_sizes(draw)
     probe, count = built(subject, "batch", sizes), draw.batch()
@@ -79,7 +79,7 @@ def test_own_pad_ids(subject: Subject, draw: Draw) -> None:
     check(built(subject, "batch", sizes), source, target)
 
 
-@clause("batch.sequences-independent", examples=6)
+@clause("batch.sequences-independent")
 def test_sequences_independent(subject: Subject, draw: Draw) -> None:
     sizes = draw_sizes(draw)
     probe = built(subject, "batch", sizes)

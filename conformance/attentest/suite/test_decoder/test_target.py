@@ -52,7 +52,7 @@ def test_causality_by_gradient(subject: Subject, draw: Draw) -> None:
         holds(reached[:, step].all(), f"The output of step {step} has no gradient to itself.")
 
 
-@check("decoder.target-padding", examples=14)
+@check("decoder.target-padding")
 def test_target_padding(subject: Subject, draw: Draw) -> None:
     shortest = min(3, subject.limits.length or 3)
     case = draw_call(

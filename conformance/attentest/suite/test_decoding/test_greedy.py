@@ -224,7 +224,7 @@ def test_right_padding(subject: Subject, draw: Draw) -> None:
     equal(after, alone, what="new tokens after padding on the right")
 
 
-@check("decoding.ties", examples=9)
+@check("decoding.ties")
 def test_ties(subject: Subject, draw: Draw) -> None:
     script = draw_script(draw, batch=5, new=1, ends=[NEVER] * 5)
     words = [one for one in range(script.sizes.target_vocabulary) if one not in _special(script)]

@@ -17,7 +17,7 @@ from attentest.testing.invariants import draw_order
 from attentest.testing.layer_calls import draw_call, open_mask, permute_mask, rows_agree
 
 
-@check("encoder.permutation-law", examples=6)
+@check("encoder.permutation-law")
 def test_permutation_law(subject: Subject, draw: Draw) -> None:
     kinds = ("none", "padding", "per-sample")
     shortest = min(3, subject.limits.length or 3)

@@ -46,7 +46,7 @@ def test_head_width(subject: Subject, draw: Draw) -> None:
     matches_reference(draw_call(draw, probe, lengths=(draw.length(), draw.length(2))))
 
 
-@check("multi_head_attention.projection-bias", examples=10)
+@check("multi_head_attention.projection-bias")
 def test_projection_bias(subject: Subject, draw: Draw) -> None:
     probe = build_loaded(subject, draw, draw_sizes(draw, low=min(2, subject.limits.heads or 2)))
     kinds = ("none", "per-sample", "padding", "per-head", "causal")

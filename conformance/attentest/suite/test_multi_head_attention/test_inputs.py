@@ -103,7 +103,7 @@ def _counts(case: MultiHeadCall, before: Array, name: str, changed: Floats) -> N
     )
 
 
-@check("multi_head_attention.query-order", examples=10)
+@check("multi_head_attention.query-order")
 def test_query_order(subject: Subject, draw: Draw) -> None:
     require_unordered(subject)
     several = min(2, subject.limits.heads or 2)

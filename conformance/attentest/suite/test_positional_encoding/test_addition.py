@@ -23,7 +23,7 @@ SPREAD = 1e-3
 """The largest difference of the multiples of sums; positions that are not dropped give 0.1."""
 
 
-@check("positional_encoding.prefix", examples=6)
+@check("positional_encoding.prefix")
 def test_prefix(subject: Subject, draw: Draw) -> None:
     # Two positions have one prefix, whose only row is the first.
     case = draw_call(subject, draw, lengths=(min(3, subject.limits.length or 3), 9))

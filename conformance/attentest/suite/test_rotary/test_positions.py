@@ -32,7 +32,7 @@ def test_positions_given(subject: Subject, draw: Draw) -> None:
     matches_turn(case)
 
 
-@check("rotary.positions-restart", examples=6)
+@check("rotary.positions-restart")
 def test_positions_restart(subject: Subject, draw: Draw) -> None:
     kind = supported_kinds(subject, ("per-sample", "shared"))[0]
     case = draw_turn(subject, draw, lengths=(3, 9), kinds=(kind,))
