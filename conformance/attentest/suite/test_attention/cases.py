@@ -19,6 +19,9 @@ from attentest_spec.setting import Array, Floats
 OPEN_FIRST = ("none", "per-sample", "padding", "per-head", "causal")
 """All kinds of masks; every seed begins with the first that the backend takes."""
 
+HIDING_FIRST = (*OPEN_FIRST[1:], OPEN_FIRST[0])
+"""The same kinds, and those that hide something first."""
+
 
 @dataclass(frozen=True)
 class AttentionCall:

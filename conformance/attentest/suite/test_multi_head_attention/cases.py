@@ -29,6 +29,9 @@ SCORED_PATH = {"query.weight": 1.0, "key.weight": 1.0, **PATH}
 
 INPUTS = ("query", "key", "value")
 
+OPEN_FIRST = ("none", "per-sample", "padding", "per-head", "causal")
+"""All kinds of masks; every seed begins with the first that the backend takes."""
+
 UNORDERED = ("none", "per-sample", "padding")
 
 SHARING = 8
