@@ -123,10 +123,14 @@ def test_shapes(subject: Subject, draw: Draw) -> None:
     same_precision(probe, check_output(probe, x))
 
 
-@check("feed_forward.position-wise", examples=10)
+@check("feed_forward.position-wise")
 def test_position_wise(subject: Subject, draw: Draw) -> None:
     probe = build_with_parameters(subject, draw, COMPONENT, draw_sizes(draw))
-    batch, length = draw.choose((2, 3)), draw.choose((draw.length(), draw.long(), draw.long()))
+    for length in (draw.length(), draw.long()):
+        _position_wise(draw, probe, draw.choose((2, 3)), length)
+
+
+def _position_wise(draw: Draw, probe: Probe, batch: int, length: int) -> None:
     x = draw.floats(batch, length, probe.sizes.d_model)
     together = check_output(probe, x)
     alone = np.zeros((batch, length), dtype=bool)

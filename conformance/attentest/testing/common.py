@@ -49,11 +49,6 @@ def half_precisions(subject: Subject) -> list[str]:
     return supported
 
 
-def draw_half_precision(subject: Subject, draw: Draw) -> str:
-    """Draw one of the half precisions that the backend computes in."""
-    return draw.choose(half_precisions(subject))
-
-
 def matches_in_precision(
     make: Make, precision: str, *, method: str = "", rows: Annotated[Array, "*rows"] | None = None
 ) -> tuple[Probe, Annotated[Array, "*shape"]]:

@@ -97,6 +97,10 @@ class Draw:
             raise Absent(f"{self.subject.name} is limited to {limit} layer(s); {low} are needed")
         return self.integer(low, high if limit is None else min(high, limit))
 
+    def several_layers(self) -> int:
+        """Return two layers, or one where the backend has no more."""
+        return min(2, self.subject.limits.layers or 2)
+
     def deepest(self) -> int:
         """Return more layers than a small test has, or as many as the backend has."""
         return min(DEEP, self.subject.limits.layers or DEEP)
@@ -187,6 +191,26 @@ class Draw:
             case _:
                 return keep(batch, heads, queries, keys)
 
+    def differing(
+        self, mask: Annotated[Array, "B #H #Q K"], *, role: str = "mask", first: int = 0
+    ) -> Annotated[Array, "B #H #Q K"]:
+        """Return `mask` such that each sample and each head hides another key than the last one.
+
+        Three in a row are all different where there are three keys. Those below `first` stay as
+        they are, and padding at the end where the backend is limited to that.
+        """
+        changed = np.array(mask)
+        keys = changed.shape[-1] - first
+        for sample, head in np.ndindex(changed.shape[:2]):
+            own, number = changed[sample, head], sample + head
+            if role in self.subject.limits.right_padded:
+                shown = first + 1 + (mask[0, 0, 0, first:].sum() - 1 + number) % keys
+                own[:] = np.arange(own.shape[-1]) < shown
+            else:
+                own[:, first + number % keys] = False
+                own[:, first + (number + 1) % keys] = True
+        return changed
+
     def mask_kind(
         self, *, hiding: bool = False, kinds: Sequence[str] = (), role: str = "mask"
     ) -> str:
@@ -220,6 +244,22 @@ class Draw:
         """Draw real tokens (B, S): any id but `pad`."""
         tokens = self.rng.integers(0, vocabulary - 1, size=(batch, length))
         return tokens + (tokens >= pad)
+
+    def unevenly_padded(
+        self,
+        tokens: Annotated[Array, "B L"],
+        vocabulary: int,
+        pad: int,
+        *,
+        role: str,
+        first: int = 0,
+    ) -> Annotated[Array, "B L"]:
+        """Return other tokens (B, L), padded at other places in each sequence than in the last.
+
+        `role` is "source" or "target"; the `first` tokens stay real where they are.
+        """
+        real = self.differing((tokens != pad)[:, None, None, :], role=role, first=first)[:, 0, 0]
+        return np.where(real, self.tokens(len(real), real.shape[1], vocabulary, pad), pad)
 
     def pads(self, ids: Sequence[int]) -> list[int]:
         """Return those of `ids` that can be the pad id; absent where it is fixed to another."""

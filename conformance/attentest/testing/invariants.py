@@ -67,9 +67,14 @@ def agree_up_to_rounding(
 
 
 def draw_order(draw: Draw, length: int) -> Annotated[Array, "{length}"]:
-    """Draw a permutation (length,) that is not the identity, where there is one."""
+    """Draw a permutation (length,) that is not the identity, and no rotation, where there is one.
+
+    A rotation leaves neighbours beside each other, and with them what a shift mixes.
+    """
     order = draw.rng.permutation(length)
-    return np.roll(order, 1) if np.array_equal(order, np.arange(length)) else order
+    if length > 2 and (np.diff(order) % length == 1).all():
+        order[:2] = order[1::-1]
+    return order[::-1].copy() if np.array_equal(order, np.arange(length)) else order
 
 
 def has_parameter_map(probe: Probe) -> bool:

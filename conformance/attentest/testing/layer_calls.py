@@ -192,11 +192,16 @@ def _mask(
 def target_mask(
     draw: Draw, batch: int, length: int
 ) -> Annotated[Array, "{batch} 1 {length} {length}"]:
-    """Draw a causal mask (B, 1, T, T) that hides padding too, but never the first token."""
+    """Draw a causal mask (B, 1, T, T) that hides padding too, but never the first token.
+
+    Some padding is in the first sample alone.
+    """
     real = draw.rng.random((batch, 1, 1, length)) < 0.6
     real[..., 0] = True
     if length > 1:
-        real[0, ..., draw.integer(1, length - 1)] = False
+        padding = draw.integer(1, length - 1)
+        real[..., padding] = True
+        real[0, ..., padding] = False
     return np.asarray(real & np.tril(np.ones((length, length), dtype=bool)))
 
 

@@ -144,10 +144,9 @@ def drops_branches_at_the_rate(
     `last` names the last linear maps of the sublayers. A part that drops nothing is not judged.
     """
     sizes = draw.sizes(heads=draw.several(), head_width=4, layers=1)
-    end = draw.choose(last)
-    path = _path(end)
-    probe = build_path(subject, component, sizes, path)
-    drops_at_the_rate(probe, path, *_path_inputs(subject, component, path_input(sizes)))
+    for path in map(_path, last):
+        probe = build_path(subject, component, sizes, path)
+        drops_at_the_rate(probe, path, *_path_inputs(subject, component, path_input(sizes)))
     if not subject.provides("multi_head_attention"):
         return
     alone = _path("output")

@@ -132,6 +132,8 @@ def test_long_and_deep_ones_stay_inside_the_limits() -> None:
     assert seeded().deepest() == DEEP
     assert seeded(layers=2).deepest() == 2
     assert seeded(layers=9).deepest() == DEEP
+    assert seeded().several_layers() == seeded(layers=9).several_layers() == 2
+    assert seeded(layers=1).several_layers() == 1
 
 
 def test_sizes_are_unlike_where_they_are_free() -> None:
@@ -278,7 +280,47 @@ def test_supported_kinds_of_masks_keep_their_order() -> None:
     assert seeded(masks=("padding", "per-head")).mask_kinds(some) == ["per-head", "padding"]
 
 
+def test_differing_masks_hide_another_key_in_each_sample_and_head() -> None:
+    kept, hidden = (np.full((3, 2, 2, 4), value) for value in (True, False))
+    for mask, wanted in ((kept, lambda key, number: key != number % 4), (hidden, _next)):
+        found = seeded().differing(mask)
+        for sample, head, query, key in np.ndindex(found.shape):
+            assert found[sample, head, query, key] == wanted(key, sample + head)
+    assert kept.all()
+    assert not hidden.any()
+
+
+def _next(key: int, number: int) -> bool:
+    return key == (number + 1) % 4
+
+
+def test_differing_masks_leave_the_first_keys() -> None:
+    for value in (True, False):
+        found = seeded().differing(np.full((3, 1, 1, 4), value), first=2)
+        assert (found[..., :2] == value).all()
+        assert found[:, 0, 0, 2:].tolist() == [[False, True], [True, False], [False, True]]
+
+
+def test_differing_padding_at_the_end_stays_there() -> None:
+    mask = np.arange(4) < np.array([2, 1, 1, 4])[:, None, None, None]
+    padded = seeded(right_padded=("mask",))
+    assert padded.differing(mask).sum(axis=-1).ravel().tolist() == [2, 3, 4, 1]
+    assert (padded.differing(mask)[..., 1:] <= padded.differing(mask)[..., :-1]).all()
+    assert padded.differing(mask, first=1).sum(axis=-1).ravel().tolist() == [2, 3, 4, 2]
+    wanted = seeded().differing(mask).tolist()
+    assert padded.differing(mask, role="source").tolist() == wanted != mask.tolist()
+
+
 # Tokens
+
+
+def test_unevenly_padded_tokens_differ_in_their_padding() -> None:
+    draw, tokens = seeded(right_padded=("target",)), np.array([[1, 2, 0, 0], [1, 0, 0, 0]])
+    source = draw.unevenly_padded(tokens, 5, 0, role="source")
+    assert (source != 0).tolist() == [[False, True, False, False], [True, False, True, False]]
+    assert set(draw.unevenly_padded(np.ones((40, 9)), 5, 0, role="source").flat) == set(range(5))
+    target = draw.unevenly_padded(tokens, 5, 0, role="target", first=1)
+    assert (target != 0).sum(axis=-1).tolist() == [2, 3]
 
 
 @pytest.mark.parametrize("pad", [0, 3, 6])

@@ -1,5 +1,6 @@
 """Laws between two answers of one part: tolerances with and without a parameter map."""
 
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -210,6 +211,25 @@ def test_order_is_a_permutation_and_not_the_first(data: st.DataObject, length: i
     order = draw_order(drawing(data), length)
     assert sorted(order) == list(range(length))
     assert list(order) != list(range(length))
+
+
+@EXAMPLES
+@given(st.data(), st.integers(3, 6))
+def test_order_of_three_or_more_is_no_rotation(data: st.DataObject, length: int) -> None:
+    order = list(draw_order(drawing(data), length))
+    assert order not in [[*range(start, length), *range(start)] for start in range(length)]
+
+
+@pytest.mark.parametrize("first", [[0, 1, 2], [1, 2, 0], [2, 0, 1]])
+def test_a_rotation_gets_its_first_two_items_exchanged(first: list[int]) -> None:
+    numbers = SimpleNamespace(permutation=lambda length: np.array(first))
+    found = draw_order(SimpleNamespace(rng=numbers), 3)  # type: ignore[arg-type]
+    assert found.tolist() == [first[1], first[0], first[2]]
+
+
+def test_other_orders_stay_as_they_are_drawn() -> None:
+    numbers = SimpleNamespace(permutation=lambda length: np.array([0, 2, 1, 3]))
+    assert draw_order(SimpleNamespace(rng=numbers), 4).tolist() == [0, 2, 1, 3]  # type: ignore[arg-type]
 
 
 @EXAMPLES

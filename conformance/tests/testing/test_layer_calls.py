@@ -220,6 +220,7 @@ def test_target_mask_is_causal_and_hides_a_pad() -> None:
         hidden = (~mask[:, 0, -1]).sum(axis=-1)
         assert hidden[0] >= 1
         columns = mask[:, 0, -1]
+        assert (columns[1] & ~columns[0]).any()
         assert (mask[:, 0] == (columns[:, None] & CAUSAL[0])).all()
     assert layer_calls.target_mask(seeded(subject_of()), 3, 1).all()
     others = np.concatenate(gathered(lambda draw: layer_calls.target_mask(draw, 2, 4)[1, 0, -1:]))

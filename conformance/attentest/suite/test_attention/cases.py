@@ -1,7 +1,7 @@
 """Calls of attention, and assertions of its chapter about them."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -15,6 +15,12 @@ from attentest.testing.draw import Draw
 from attentest_spec import Sizes
 from attentest_spec.attention import scores
 from attentest_spec.setting import Array, Floats
+
+OPEN_FIRST = ("none", "per-sample", "padding", "per-head", "causal")
+"""All kinds of masks; every seed begins with the first that the backend takes."""
+
+HIDING_FIRST = (*OPEN_FIRST[1:], OPEN_FIRST[0])
+"""The same kinds, and those that hide something first."""
 
 
 @dataclass(frozen=True)
@@ -89,6 +95,23 @@ def draw_call(
         draw.floats(batch, heads, keys, out, precision=precision),
         draw.mask(kind, batch, heads, queries, keys),
     )
+
+
+def draw_calls(subject: Subject, draw: Draw) -> Iterator[AttentionCall]:
+    """Draw a call of any sizes, and one in which several heads and queries share several keys.
+
+    One key is hidden there, where masks can be. With a single key all weights are 1, whatever the
+    scores are.
+    """
+    yield draw_call(subject, draw)
+    few, known = min(3, subject.limits.length or 3), subject.limits.masks
+    lengths = draw.length(min(2, few)), draw.length(few)
+    kinds = [one for one in ("per-sample", "per-head", "padding", "none") if one in known][:1]
+    case = draw_call(
+        subject, draw, kinds=kinds, scale=1.0, lengths=lengths, samples=2, heads=draw.several()
+    )
+    hides = case.mask is not None and kinds
+    yield replace(case, mask=draw.differing(np.ones_like(case.mask))) if hides else case
 
 
 def depends_on_values(case: AttentionCall, output: Array) -> None:

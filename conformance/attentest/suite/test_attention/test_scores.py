@@ -3,15 +3,16 @@
 from attentest.harness.subject import Subject
 from attentest.harness.tolerances import fits
 from attentest.judging.check import check
-from attentest.suite.test_attention.cases import AttentionCall, draw_call
+from attentest.suite.test_attention.cases import OPEN_FIRST, AttentionCall, draw_call
 from attentest.testing.assertions import holds, matches
 from attentest.testing.draw import Draw
 from attentest_spec.choices import Value
 
 
-@check("attention.score-scale", examples=6)
+@check("attention.score-scale")
 def test_score_scale(subject: Subject, draw: Draw) -> None:
-    case = draw_call(subject, draw, scale=1.0, lengths=(draw.length(), draw.length(2)))
+    lengths = draw.length(), draw.length(2)
+    case = draw_call(subject, draw, kinds=OPEN_FIRST, scale=1.0, lengths=lengths)
     _shows_declared(case, "score_scale", "inverse-sqrt-e")
 
 

@@ -41,7 +41,7 @@ def draw_sizes(draw: Draw, *, pads: tuple[int, ...] = (5, 0, 3), end: int = 0) -
 def draw_target(draw: Draw, sizes: Sizes, batch: int, length: int) -> Annotated[Tokens, "B T1"]:
     """Draw targets (B, T1): words, and padding after them in all but the longest."""
     words = draw.tokens(batch, length, sizes.target_vocabulary, sizes.target_pad)
-    ends = draw.rng.integers(1, length + 1, size=(batch, 1))
+    ends = draw.rng.integers(1, max(2, length), size=(batch, 1))
     ends[0] = length
     return np.where(np.arange(length) < ends, words, sizes.target_pad)
 

@@ -16,15 +16,29 @@ from attentest.testing.draw import Draw
 from attentest.testing.layer_calls import LayerCall, draw_call, rows_agree
 
 
-@check("decoder.shapes", examples=4)
+@check("decoder.shapes", examples=2)
 def test_shapes(subject: Subject, draw: Draw) -> None:
-    size = draw.choose((draw.lengths(), (1, 1), (1, draw.length(2)), (draw.length(2), 1)))
-    batch = draw.choose((2, 1, 3))
-    kinds = ("causal", "none")
+    kinds, size, batch = ("causal", "none"), draw.lengths(), draw.choose((2, 3))
     case = draw_call(subject, draw, LAYER, mapped=False, kinds=kinds, batch=batch, lengths=size)
+    steps, rows = size
+    for part in ((1, steps, rows), (batch, 1, rows), (batch, steps, 1), (1, 1, 1)):
+        same_precision(case.probe, _cut(case, *part).output())
     before = case.output()
     same_precision(case.probe, before)
     depends_on_any_memory(draw, case, before)
+
+
+def _cut(case: LayerCall, samples: int, steps: int, rows: int) -> LayerCall:
+    """Return the call of the first samples, steps and rows of memory, all of them real."""
+    mask, source_mask = case.mask, case.source_mask
+    if source_mask is not None:
+        source_mask = np.ones_like(source_mask[:samples, ..., :rows])
+    return case.but(
+        x=case.x[:samples, :steps],
+        mask=None if mask is None else mask[..., :steps, :steps],
+        memory=case.decoder_memory[:samples, :rows],
+        source_mask=source_mask,
+    )
 
 
 @check("decoder.batch-independence", examples=6)
@@ -37,8 +51,10 @@ def test_batch_independence(subject: Subject, draw: Draw) -> None:
         kinds=PADDED,
         source_kinds=("padding",),
         batch=draw.choose((2, 3)),
-        shortest=2,
+        shortest=min(3, subject.limits.length or 3),
     )
+    assert case.source_mask is not None
+    case = case.but(source_mask=draw.differing(case.source_mask))
     before = case.output()
     sample = draw.integer(0, len(case.x) - 1)
     others = np.arange(len(case.x)) != sample

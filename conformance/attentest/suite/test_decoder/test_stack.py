@@ -7,7 +7,7 @@ import numpy as np
 from attentest.harness.subject import Subject
 from attentest.judging.check import check
 from attentest.suite.test_decoder.cases import LAYER, STACK, TARGET
-from attentest.testing.common import Call, draw_half_precision, matches_in_precision
+from attentest.testing.common import Call, half_precisions, matches_in_precision
 from attentest.testing.draw import Draw
 from attentest.testing.layer_calls import (
     draw_call,
@@ -78,9 +78,10 @@ def test_float32(subject: Subject, draw: Draw) -> None:
     _precise(subject, draw, STACK, "float32")
 
 
-@check("decoder.half-precision", examples=8)
+@check("decoder.half-precision", examples=4)
 def test_half_precision(subject: Subject, draw: Draw) -> None:
-    _precise(subject, draw, LAYER, draw_half_precision(subject, draw))
+    for precision in half_precisions(subject):
+        _precise(subject, draw, LAYER, precision)
 
 
 def _precise(subject: Subject, draw: Draw, component: str, precision: str) -> None:

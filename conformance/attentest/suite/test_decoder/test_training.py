@@ -43,7 +43,7 @@ def test_eval_reaches_every_layer(subject: Subject, draw: Draw) -> None:
     depends_on_visible_positions(draw, case, case.output())
 
 
-@check("decoder.dropout-on-sublayers", examples=4)
+@check("decoder.dropout-on-sublayers", examples=2)
 def test_dropout_on_sublayers(subject: Subject, draw: Draw) -> None:
     if not subject.limits.dropout:
         raise Absent(f"{subject.name} has no dropout")

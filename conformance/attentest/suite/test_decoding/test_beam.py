@@ -1,5 +1,7 @@
 """Checks of the chapter `decoding`: beam search."""
 
+from functools import partial
+
 import numpy as np
 
 from attentest.harness.errors import Absent
@@ -68,12 +70,19 @@ def test_beam_shapes(subject: Subject, draw: Draw) -> None:
             same_precision(probe, right_scores)
 
 
-@check("decoding.beam-one-is-greedy", examples=16)
+@check("decoding.beam-one-is-greedy", examples=8)
 def test_beam_one_is_greedy(subject: Subject, draw: Draw) -> None:
-    case = draw_beam_call(subject, draw, beams=1, alpha=0.0, new=draw.integer(1, 6))
-    _require_exponent(case, 0.0)
-    found = case.found()
-    equal(found.tokens[:, 0], wanted(subject, case.script), what="hypotheses of one beam")
+    draw_one = partial(draw_beam_call, subject, draw, beams=1, alpha=0.0, new=draw.integer(1, 6))
+    for case in (draw_one(), draw_one(ending=2.0, batch=2, preferred=_ends_at_once)):
+        _require_exponent(case, 0.0)
+        found = case.found()
+        equal(found.tokens[:, 0], wanted(subject, case.script), what="hypotheses of one beam")
+
+
+def _ends_at_once(case: BeamCall) -> bool:
+    """Say whether the first new token of a hypothesis of the reference is the end."""
+    first = case.expected().tokens[:, :, case.script.given]
+    return bool((first == case.script.sizes.end).any())
 
 
 def _require_exponent(case: BeamCall, alpha: float) -> None:

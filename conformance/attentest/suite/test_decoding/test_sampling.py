@@ -108,7 +108,7 @@ def test_sampling_formula(subject: Subject, draw: Draw) -> None:
 
 @check("decoding.sampling-normalised")
 def test_sampling_normalised(subject: Subject, draw: Draw) -> None:
-    logits = draw_logits(draw)
+    logits = draw_logits(draw, batch=draw.choose((2, 3, 5)))
     share = draw_share(draw, *nucleus_of(subject, logits, 1.3, 3))
     for settings in ({}, {"top_k": 3}, {"top_p": share}, {"temperature": 1.3, "top_k": 3}):
         actual = as_floats(of(subject, logits, **settings).output())

@@ -34,7 +34,7 @@ def test_eval_reaches_every_layer(subject: Subject, draw: Draw) -> None:
     depends_on_visible_positions(draw, case, case.output())
 
 
-@check("encoder.dropout-on-sublayers", examples=4)
+@check("encoder.dropout-on-sublayers", examples=3)
 def test_dropout_on_sublayers(subject: Subject, draw: Draw) -> None:
     if not subject.limits.dropout:
         raise Absent(f"{subject.name} has no dropout")

@@ -46,19 +46,18 @@ def test_shapes(subject: Subject, draw: Draw) -> None:
 
 @check("language_model.gradient", examples=2)
 def test_gradient(subject: Subject, draw: Draw) -> None:
-    side = draw.choose(("", "right")) if "padding" in subject.limits.masks else ""
-    case = draw_text(subject, draw, length=draw.length(3, 5), layers=draw.layers(1, 2))
+    case = draw_text(subject, draw, length=draw.length(3, 5), layers=draw.several_layers())
     case.output()
     agrees_with_differences(case.probe, *case.inputs, draw=draw)
-    if side:
-        kinds = [one for one in POSITION_KINDS[:0:-1] if one in subject.limits.positions]
-        whole = draw_text(subject, draw, kinds=kinds[:1] or ("none",))
+    kinds = [one for one in POSITION_KINDS[:0:-1] if one in subject.limits.positions]
+    if kinds:
+        whole = draw_text(subject, draw, kinds=kinds[:1], layers=1, batch=2, length=3)
         agrees_with_differences(whole.probe, *whole.inputs, draw=draw)
 
 
 @check("language_model.every-parameter-trained", examples=2)
 def test_every_parameter_trained(subject: Subject, draw: Draw) -> None:
-    case = draw_text(subject, draw, length=draw.length(3, 6), layers=draw.layers(1, 2))
+    case = draw_text(subject, draw, length=draw.length(3, 6), layers=draw.several_layers())
     if learned_positions(subject.choices):
         places = np.tile(np.arange(case.tokens.shape[1]), (len(case.tokens), 1))
         case = case.but(positions=places if "shared" in subject.limits.positions else None)

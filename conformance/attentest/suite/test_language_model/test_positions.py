@@ -15,6 +15,7 @@ from attentest.suite.test_language_model.cases import (
     given_kinds,
     matches_text,
     output_changes,
+    padding,
     require_mask,
     shows_declared,
     supported_kinds,
@@ -71,29 +72,39 @@ def test_order_matters(subject: Subject, draw: Draw) -> None:
     output_changes(case, other, case.output(), other.output(), last, why)
 
 
-@check("language_model.causality", examples=4)
+@check("language_model.causality", examples=2)
 def test_causality(subject: Subject, draw: Draw) -> None:
-    side = draw.choose(("", "left", "right")) if "padding" in subject.limits.masks else ""
-    case = draw_text(subject, draw, side=side, layers=draw.layers(1, 3))
+    case = draw_text(subject, draw, layers=draw.layers(draw.several_layers(), 3))
     step = draw.integer(1, case.tokens.shape[1] - 1)
     moved = case.tokens.copy()
     moved[:, step:] = exchange_tokens(draw, moved[:, step:], case.vocabulary)
     later = case.but(tokens=moved)
+    first, second = _before(step, case, later)
+    here = np.zeros(moved.shape, dtype=bool)
+    here[:, step] = True
+    output_changes(case, later, first, second, here, f"at token {step} after changing it")
+    if "padding" in subject.limits.masks:
+        for side in ("left", "right"):
+            mask = padding(draw, len(moved), moved.shape[1], side)
+            _before(step, case.but(mask=mask), later.but(mask=mask))
+
+
+def _before(step: int, case: Text, later: Text) -> tuple[Array, Array]:
+    """Demand the same output before `step` of a text and of one that differs from there on."""
     first, second = case.output(), later.output()
     past = case.real.copy()
     past[:, step:] = False
     what = f"output before token {step} after changing the text from there on"
     agree(case, second, first, rows=past, what=what)
-    here = np.zeros_like(past)
-    here[:, step] = case.real[:, step]
-    output_changes(case, later, first, second, here, f"at token {step} after changing it")
+    return first, second
 
 
 @check("language_model.prefix-consistency", examples=3)
 def test_prefix_consistency(subject: Subject, draw: Draw) -> None:
     if subject.choices.rotary_scaling == "dynamic-ntk":
         raise Absent("dynamic scaling depends on the length of the text")
-    case = draw_text(subject, draw, length=draw.length(3, 9), layers=draw.layers(1, 3))
+    layers = draw.layers(draw.several_layers(), 3)
+    case = draw_text(subject, draw, length=draw.length(3, 9), layers=layers)
     steps = draw.integer(1, case.tokens.shape[1] - 1)
     prefix = case.but(tokens=case.tokens[:, :steps].copy())
     what = f"output for the first {steps} tokens alone"

@@ -23,13 +23,13 @@ from attentest.testing.gradients import (
 @check("model.every-parameter-reached", examples=2)
 def test_every_parameter_reached(subject: Subject, draw: Draw) -> None:
     lengths = (draw.length(2, 4), draw.length(2, 4))
-    case = draw_call(subject, draw, batch=3, lengths=lengths, layers=draw.layers(1, 2))
+    case = draw_call(subject, draw, batch=3, lengths=lengths, layers=draw.several_layers())
     every_parameter_reached(case.probe, *without_pads(draw, case), draw=draw)
 
 
 @check("model.parameter-gradient", examples=2)
 def test_parameter_gradient(subject: Subject, draw: Draw) -> None:
-    case = draw_call(subject, draw, layers=draw.layers(1, 2))
+    case = draw_call(subject, draw, layers=draw.several_layers())
     source, target = with_every_id(draw, case)
     call_model(case.probe, source, target)
     agrees_with_differences(case.probe, source, target, draw=draw)

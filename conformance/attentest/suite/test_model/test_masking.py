@@ -11,6 +11,7 @@ from attentest.suite.test_model.cases import (
     draw_call,
     exchange_tokens,
     output_changes,
+    real_token,
     require_hiding,
     without_pads,
 )
@@ -19,25 +20,30 @@ from attentest.testing.draw import Draw
 from attentest_spec.setting import Array
 
 
-@check("model.padding-in-a-batch", examples=3)
+@check("model.padding-in-a-batch", examples=2)
 def test_padding_in_a_batch(subject: Subject, draw: Draw) -> None:
     require_hiding(subject)
-    case = draw_call(subject, draw, batch=3, lengths=(draw.length(2), draw.length(2)))
-    one = draw.choose((1, 2, 0))
+    longer = min(3, subject.limits.length or 3)
+    case = draw_call(subject, draw, batch=3, lengths=(draw.length(2), draw.length(longer)))
     source = draw.source(1, draw.integer(1, case.source.shape[1] - 1), case.sizes)
-    target = draw.target(1, draw.integer(1, case.target.shape[1] - 1), case.sizes)
-    together = case.but(
-        source=_padded(case.source, one, source, case.sizes.source_pad),
-        target=_padded(case.target, one, target, case.sizes.target_pad),
-    )
+    target = draw.target(1, draw.integer(longer - 1, case.target.shape[1] - 1), case.sizes)
+    # The second step is real in this pair, and padding in the others.
+    last = None if "target" in subject.limits.right_padded else 2
+    case.target[:, 1:last] = case.sizes.target_pad
+    target[:, 1:2] = real_token(case.sizes.target_pad)
     alone = call_model(case.probe, source, target)
-    agree(
-        together,
-        together.output()[one : one + 1, : target.shape[1]],
-        alone,
-        rows=case.but(target=target).real,
-        what="output of one pair in a padded batch",
-    )
+    for one in range(3):
+        together = case.but(
+            source=_padded(case.source, one, source, case.sizes.source_pad),
+            target=_padded(case.target, one, target, case.sizes.target_pad),
+        )
+        agree(
+            together,
+            together.output()[one : one + 1, : target.shape[1]],
+            alone,
+            rows=case.but(target=target).real,
+            what=f"output of one pair, number {one} of a padded batch,",
+        )
 
 
 def _padded(tokens: Array, place: int, alone: Array, pad: int) -> Array:

@@ -29,7 +29,10 @@ SCORED_PATH = {"query.weight": 1.0, "key.weight": 1.0, **PATH}
 
 INPUTS = ("query", "key", "value")
 
-UNORDERED = ("per-sample", "none", "padding")
+OPEN_FIRST = ("none", "per-sample", "padding", "per-head", "causal")
+"""All kinds of masks; every seed begins with the first that the backend takes."""
+
+UNORDERED = ("none", "per-sample", "padding")
 
 SHARING = 8
 """A number of query heads that several numbers of key heads divide."""
@@ -251,6 +254,16 @@ def depends_on_values(draw: Draw, case: MultiHeadCall, before: Array) -> None:
         f"queries that may attend to it: {constant}.",
         actual=after,
     )
+
+
+def with_differing_masks(draw: Draw, case: MultiHeadCall) -> MultiHeadCall:
+    """Return the call with masks that differ between neighbouring samples, and heads.
+
+    Where later keys are hidden as well, the first query keeps its only key.
+    """
+    assert case.mask is not None
+    first = int(case.probe.subject.choices.attention_causality == "built-in")
+    return case.with_mask(draw.differing(case.mask, first=first))
 
 
 def samples_alone_agree(case: MultiHeadCall, together: Array) -> None:

@@ -12,6 +12,7 @@ from attentest.judging.check import check
 from attentest.suite.test_multi_head_attention.cases import (
     COMPONENT,
     INPUTS,
+    OPEN_FIRST,
     UNORDERED,
     MultiHeadCall,
     build_loaded,
@@ -28,7 +29,7 @@ from attentest_spec.parameters import count, head_width
 from attentest_spec.setting import Array, Floats
 
 
-@check("multi_head_attention.head-width", examples=10)
+@check("multi_head_attention.head-width")
 def test_head_width(subject: Subject, draw: Draw) -> None:
     sizes = draw_sizes(draw, low=2)
     probe = subject.part(COMPONENT, sizes)
@@ -43,13 +44,14 @@ def test_head_width(subject: Subject, draw: Draw) -> None:
         f"{wanted}.",
     )
     probe.load(draw.parameters(COMPONENT, sizes))
-    matches_reference(draw_call(draw, probe, lengths=(draw.length(), draw.length(2))))
+    lengths = draw.length(), draw.length(2)
+    matches_reference(draw_call(draw, probe, kinds=OPEN_FIRST, lengths=lengths))
 
 
-@check("multi_head_attention.projection-bias", examples=10)
+@check("multi_head_attention.projection-bias")
 def test_projection_bias(subject: Subject, draw: Draw) -> None:
-    probe = build_loaded(subject, draw, draw_sizes(draw))
-    case = draw_call(draw, probe, lengths=(draw.length(), draw.length(2)))
+    probe = build_loaded(subject, draw, draw_sizes(draw, low=min(2, subject.limits.heads or 2)))
+    case = draw_call(draw, probe, kinds=OPEN_FIRST, lengths=(draw.length(), draw.length(2)))
     actual = case.output()
     matches_reference(case, actual)
     if subject.choices.projection_bias == "none":

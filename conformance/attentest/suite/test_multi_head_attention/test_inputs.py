@@ -10,6 +10,7 @@ from attentest.judging.check import check
 from attentest.suite.test_multi_head_attention.cases import (
     COMPONENT,
     INPUTS,
+    OPEN_FIRST,
     PATH,
     SCORED_PATH,
     UNORDERED,
@@ -23,6 +24,7 @@ from attentest.suite.test_multi_head_attention.cases import (
     require_other_numbers,
     require_unordered,
     samples_alone_agree,
+    with_differing_masks,
 )
 from attentest.testing.assertions import equal, finite, holds
 from attentest.testing.common import dropout_keeps_mean, same_precision
@@ -102,11 +104,13 @@ def _counts(case: MultiHeadCall, before: Array, name: str, changed: Floats) -> N
     )
 
 
-@check("multi_head_attention.query-order", examples=10)
+@check("multi_head_attention.query-order")
 def test_query_order(subject: Subject, draw: Draw) -> None:
     require_unordered(subject)
-    probe = build_with_parameters(subject, draw, COMPONENT, draw_sizes(draw))
-    case = draw_call(draw, probe, kinds=UNORDERED, lengths=(draw.length(2), draw.length()))
+    several = min(2, subject.limits.heads or 2)
+    probe = build_with_parameters(subject, draw, COMPONENT, draw_sizes(draw, low=several))
+    lengths = draw.length(min(3, subject.limits.length or 3)), draw.length(2)
+    case = draw_call(draw, probe, kinds=UNORDERED, lengths=lengths)
     order = draw_order(draw, case.query.shape[1])
     mask = case.mask
     if mask is not None and mask.shape[2] > 1:
@@ -146,13 +150,20 @@ def _unordered(probe: Probe, draw: Draw, case: MultiHeadCall) -> None:
     )
 
 
-@check("multi_head_attention.batch-independence", examples=6)
+@check("multi_head_attention.batch-independence", examples=3)
 def test_batch_independence(subject: Subject, draw: Draw) -> None:
-    probe = build_with_parameters(subject, draw, COMPONENT, draw_sizes(draw))
+    several = min(2, subject.limits.heads or 2)
+    probe = build_with_parameters(subject, draw, COMPONENT, draw_sizes(draw, low=several))
     # Inputs read in another order fit where there is no mask and both lengths are equal.
-    length, free = draw.length(2), "none" in subject.limits.masks
-    for kinds, lengths in (((), None), (("none",) if free else (), (length, length))):
+    length = draw.length(min(3, subject.limits.length or 3))
+    free = "none" in subject.limits.masks
+    calls = [(("none",) if free else (), (length, length))]
+    masks = [one for one in ("padding", "per-sample", "per-head") if one in subject.limits.masks]
+    calls += [((kind,), (draw.length(2), length)) for kind in masks]
+    for kinds, lengths in calls:
         case = draw_call(draw, probe, kinds=kinds, lengths=lengths, batch=draw.choose((2, 3)))
+        if kinds and kinds[0] in masks:
+            case = with_differing_masks(draw, case)
         together = case.output()
         depends_on_values(draw, case, together)
         samples_alone_agree(case, together)
@@ -185,7 +196,7 @@ def _repeats(draw: Draw, case: MultiHeadCall) -> None:
         equal(case.output(), first, what="output of the same call after others")
 
 
-@check("multi_head_attention.strided-inputs", examples=10)
+@check("multi_head_attention.strided-inputs")
 def test_strided_inputs(subject: Subject, draw: Draw) -> None:
     case, strided = _strided(subject, draw)
     before = case.output()
@@ -210,6 +221,7 @@ def _strided(subject: Subject, draw: Draw) -> tuple[MultiHeadCall, MultiHeadCall
     """Draw a call, and the same one with the axes of its inputs in another order in memory."""
     probe = build_with_parameters(subject, draw, COMPONENT, draw_sizes(draw))
     lengths = draw.length(2), draw.length(2)
-    case = draw_call(draw, probe, lengths=lengths, batch=draw.choose((2, 3)))
+    batch = draw.choose((2, 3))
+    case = draw_call(draw, probe, kinds=OPEN_FIRST, lengths=lengths, batch=batch)
     turned = {name: np.ascontiguousarray(getattr(case, name).T).T for name in INPUTS}
     return case, case.but(**turned)

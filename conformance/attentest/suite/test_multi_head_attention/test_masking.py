@@ -14,6 +14,7 @@ from attentest.suite.test_multi_head_attention.cases import (
     draw_sizes,
     matches_reference,
     samples_alone_agree,
+    with_differing_masks,
 )
 from attentest.testing.assertions import equal, finite, holds
 from attentest.testing.draw import Draw
@@ -23,14 +24,15 @@ from attentest_spec.setting import Array
 ONE_HEAD_AXIS = ("per-sample", "padding", "causal")
 
 
-@check("multi_head_attention.masked-keys-ignored", examples=6)
+@check("multi_head_attention.masked-keys-ignored", examples=3)
 def test_masked_keys_ignored(subject: Subject, draw: Draw) -> None:
     probe = build_with_parameters(subject, draw, COMPONENT, draw_sizes(draw))
-    case = draw_call(draw, probe, hiding=True, kinds=("padding", "per-sample", "causal"))
-    before = case.output()
-    finite(before)
-    depends_on_values(draw, case, before)
-    _ignores_hidden(draw, case, before)
+    for kind in draw.mask_kinds(("padding", "per-sample", "causal")):
+        case = draw_call(draw, probe, hiding=True, kinds=(kind,))
+        before = case.output()
+        finite(before)
+        depends_on_values(draw, case, before)
+        _ignores_hidden(draw, case, before)
 
 
 def _ignores_hidden(draw: Draw, case: MultiHeadCall, before: Array) -> None:
@@ -98,34 +100,22 @@ def test_one_mask_for_all_heads(subject: Subject, draw: Draw) -> None:
         )
 
 
-@check("multi_head_attention.mask-per-sample")
+@check("multi_head_attention.mask-per-sample", examples=3)
 def test_mask_per_sample(subject: Subject, draw: Draw) -> None:
     probe = build_with_parameters(subject, draw, COMPONENT, draw_sizes(draw, low=2))
-    kinds = ("padding", "per-sample")
-    case = draw_call(draw, probe, hiding=True, kinds=kinds, batch=draw.choose((2, 3)))
-    case = case.with_mask(_unlike(case, axis=0))
-    together = case.output()
-    depends_on_values(draw, case, together)
-    _ignores_hidden(draw, case, together)
-    samples_alone_agree(case, together)
-
-
-def _unlike(case: MultiHeadCall, axis: int) -> Array:
-    """Return the mask so that neighbours along `axis` hide and keep other keys.
-
-    Where later keys are hidden as well, the first query keeps its only key.
-    """
-    whole = np.moveaxis(np.array(case.mask), axis, 0)
-    first = int(case.probe.subject.choices.attention_causality == "built-in")
-    keys = whole.shape[-1] - first
-    for number, own in enumerate(whole):
-        own[..., first + number % keys] = False
-        own[..., first + (number + 1) % keys] = True
-    return np.ascontiguousarray(np.moveaxis(whole, 0, axis))
+    lengths = draw.length(2), draw.length(min(3, subject.limits.length or 3))
+    for kind in draw.mask_kinds(("padding", "per-sample")):
+        batch = draw.choose((2, 3))
+        case = draw_call(draw, probe, hiding=True, kinds=(kind,), lengths=lengths, batch=batch)
+        case = with_differing_masks(draw, case)
+        together = case.output()
+        depends_on_values(draw, case, together)
+        _ignores_hidden(draw, case, together)
+        samples_alone_agree(case, together)
 
 
 @check("multi_head_attention.mask-per-head")
 def test_mask_per_head(subject: Subject, draw: Draw) -> None:
     probe = build_loaded(subject, draw, draw_sizes(draw, low=2))
     case = draw_call(draw, probe, hiding=True, kinds=("per-head",))
-    matches_reference(case.with_mask(_unlike(case, axis=1)))
+    matches_reference(with_differing_masks(draw, case))

@@ -14,7 +14,7 @@ from attentest.suite.test_multi_head_attention.cases import (
     matches_reference,
 )
 from attentest.testing.assertions import finite
-from attentest.testing.common import Call, draw_half_precision, matches_in_precision
+from attentest.testing.common import Call, half_precisions, matches_in_precision
 from attentest.testing.draw import Draw
 from attentest.testing.sizes_in_use import LONG, MANY, WIDER, SizesInUse, at_sizes_in_use
 from attentest_spec.setting import Floats
@@ -67,11 +67,10 @@ def test_float32(subject: Subject, draw: Draw) -> None:
     matches_in_precision(lambda precision: _in(subject, draw, precision), "float32")
 
 
-@check("multi_head_attention.half-precision", examples=14)
+@check("multi_head_attention.half-precision", examples=7)
 def test_half_precision(subject: Subject, draw: Draw) -> None:
-    matches_in_precision(
-        lambda precision: _in(subject, draw, precision), draw_half_precision(subject, draw)
-    )
+    for precision in half_precisions(subject):
+        matches_in_precision(lambda one: _in(subject, draw, one), precision)
 
 
 def _in(subject: Subject, draw: Draw, precision: str) -> Call:

@@ -100,13 +100,13 @@ def _size(given: Run) -> float:
 
 
 def _formula_in_use(subject: Subject, draw: Draw, size: SizesInUse) -> None:
-    formula(build(subject, draw), draw_run(draw, 4, size.width))
+    formula(build(subject, draw), draw_run(draw, 100, size.width))
 
 
 @check("optimiser.formula", examples=6, in_use=at_sizes_in_use(_formula_in_use, WIDE))
 def test_formula(subject: Subject, draw: Draw) -> None:
     probe = build(subject, draw)
-    formula(probe, draw_run(draw, draw.choose((7, 1, 100))))
+    formula(probe, draw_run(draw, draw.choose((7, 1))))
     moves_of_formula(probe, draw_run(draw, draw.choose((7, 100))))
 
 

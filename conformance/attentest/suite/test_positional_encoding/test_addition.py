@@ -23,9 +23,10 @@ SPREAD = 1e-3
 """The largest difference of the multiples of sums; positions that are not dropped give 0.1."""
 
 
-@check("positional_encoding.prefix", examples=6)
+@check("positional_encoding.prefix")
 def test_prefix(subject: Subject, draw: Draw) -> None:
-    case = draw_call(subject, draw, lengths=(2, 9))
+    # Two positions have one prefix, whose only row is the first.
+    case = draw_call(subject, draw, lengths=(min(3, subject.limits.length or 3), 9))
     whole = case.added()
     separates_positions(case, whole)
     for length in sorted({1, draw.integer(1, case.x.shape[1] - 1), case.x.shape[1] - 1}):

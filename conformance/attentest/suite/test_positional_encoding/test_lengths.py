@@ -19,7 +19,7 @@ from attentest_spec.setting import Floats
 
 @check("positional_encoding.every-length-served", examples=4)
 def test_every_length_served(subject: Subject, draw: Draw) -> None:
-    most = draw.length(1, 8)
+    most = draw.length(min(2, subject.limits.length or 2), 8)
     case = draw_call(subject, draw, lengths=(most, most), most=most)
     for length in range(1, most + 1):
         part = EncodingCall(case.probe, case.x[:, :length])

@@ -12,7 +12,7 @@ from attentest.suite.test_rms_norm.cases import draw_call
 from attentest.testing.assertions import holds, matches
 from attentest.testing.common import (
     HALF_PRECISIONS,
-    draw_half_precision,
+    half_precisions,
     matches_declared_biases,
     matches_declared_option,
 )
@@ -110,8 +110,12 @@ def test_arithmetic(subject: Subject, draw: Draw) -> None:
 
 @check("rms_norm.cast-order")
 def test_cast_order(subject: Subject, draw: Draw) -> None:
+    for precision in half_precisions(subject):
+        _rounds_as_declared(subject, draw, precision)
+
+
+def _rounds_as_declared(subject: Subject, draw: Draw, precision: str) -> None:
     declared = subject.choices.rms_cast
-    precision = draw_half_precision(subject, draw)
     case = draw_call(subject, draw, scale=1.0, widths=(8, 16), shape=(3, 6), precision=precision)
     actual = as_floats(case.output())
     if not case.loaded:
