@@ -155,8 +155,11 @@ def effective_limits(
     return even if refused and _answers(subject, component, even.fitted(odd)) else limits
 
 
-_WITH_POSITIONS = ("positional_encoding", "model")
-"""Components whose pairs of columns may need an even width, the smaller first."""
+_WITH_POSITIONS = ("positional_encoding", "embedding", "encoder", "model")
+"""Components whose pairs of columns may need an even width, the smaller first.
+
+An embedding and an encoder may have sines inside.
+"""
 
 
 def frozen_rows(subject: Subject, sizes: Sizes) -> tuple[int, ...]:

@@ -194,7 +194,7 @@ class Draw:
     def differing(
         self, mask: Annotated[Array, "B #H #Q K"], *, role: str = "mask", first: int = 0
     ) -> Annotated[Array, "B #H #Q K"]:
-        """Return `mask` such that each sample and each head hides another key than the last one.
+        """Return `mask` (B, H, Q, K) such that samples and heads hide other keys than the last one.
 
         Three in a row are all different where there are three keys. Those below `first` stay as
         they are, and padding at the end where the backend is limited to that.

@@ -51,8 +51,11 @@ SIMILAR = 0.5
 _NAMES = re.compile(r"\([^)]*\)|\S*[\d._]\S*")
 """Numbers, shapes and dotted names: what differs between two pieces of code with one mistake."""
 
-_SIZES = re.compile(r"\b([a-z]\w*) (-?)\d+\b(?!\.\d)")
-"""Sizes in a message, by their names; another sign is another refusal, and of a float no matter."""
+_SIZES = re.compile(r"\b(?!(?:found|expected|by) )([a-z]\w*) (-?)\d+\b(?!\.\d)")
+"""Sizes in a message, by their names; another sign is another refusal, and of a float no matter.
+
+A number that was found or expected is a float that may happen to be whole.
+"""
 
 _NUMBERS = re.compile(r"\d+(?:\.\d+)?(?:e[-+]?\d+)?")
 

@@ -10,7 +10,7 @@ from attentest.testing.assertions import equal, holds
 from attentest.testing.draw import Draw
 
 
-@check("decoding.beam-finished-keeps", examples=4)
+@check("decoding.beam-finished-keeps", examples=8)
 def test_beam_finished_keeps(subject: Subject, draw: Draw) -> None:
     require_stop(subject)
     case = draw_beam_call(
@@ -85,7 +85,7 @@ def test_beam_finished(subject: Subject, draw: Draw) -> None:
     _declared_tokens(case, "finished_beams", options)
 
 
-@check("decoding.beam-stop", examples=4)
+@check("decoding.beam-stop", examples=8)
 def test_beam_stop(subject: Subject, draw: Draw) -> None:
     require_stop(subject)
     if subject.choices.finished_beams == "in-beam":
