@@ -71,6 +71,11 @@ class Text:
         holds(spread > 0, "The output is the same for all of the vocabulary.", actual=output)
         return output
 
+    def is_finite(self) -> bool:
+        """Say whether the backend computes numbers for all tokens that are no padding."""
+        output = as_floats(self.probe.output(*self.inputs))
+        return output.shape[:2] != self.real.shape or bool(np.isfinite(output[self.real]).all())
+
     def expected(self) -> Floats:
         """Return what the reference computes, (B, T, V)."""
         return as_floats(self.probe.expected(*self.inputs).output)
