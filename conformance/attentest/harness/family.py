@@ -53,9 +53,10 @@ class Family:
         That of the thread that waited longest counts; 0 where the system does not say it.
         """
         found = [0.0]
-        for one in Path(f"/proc/{self._pid}/task").glob("*/schedstat"):
-            with suppress(OSError, ValueError, IndexError):
-                found.append(int(one.read_text().split()[1]) / 1e9)
+        with suppress(OSError):  # it ends while its threads are listed
+            for one in Path(f"/proc/{self._pid}/task").glob("*/schedstat"):
+                with suppress(OSError, ValueError, IndexError):
+                    found.append(int(one.read_text().split()[1]) / 1e9)
         return max(found)
 
     def end(self) -> None:

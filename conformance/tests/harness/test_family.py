@@ -1,8 +1,10 @@
 """Processes that left their family, looked at while they execute a program."""
 
+import os
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import psutil
 import pytest
@@ -41,3 +43,11 @@ def test_a_process_without_an_environment_of_others_is_waited_for_shortly() -> N
         assert time.monotonic() - begun >= EXECUTING
         assert other.poll() is None
         other.kill()
+
+
+def test_delay_of_a_process_that_ends_meanwhile_is_none(monkeypatch):
+    def vanished(*_):
+        raise FileNotFoundError(2, "No such file or directory")
+
+    monkeypatch.setattr(Path, "glob", vanished)
+    assert Family(os.getpid(), "").delayed() == 0
