@@ -12,7 +12,7 @@ SIZES = Sizes(d_model=4)
 
 @pytest.fixture(params=["elsewhere", "shared"], autouse=True)
 def memory(request, monkeypatch):
-    """Other memory stands for that of a GPU, on the CPU."""
+    """Take other memory on the CPU in the place of a GPU's, or the memory of the arrays."""
     if request.param == "elsewhere":
         monkeypatch.setattr(placement, "is_copied", lambda device: device.type != "meta")
 

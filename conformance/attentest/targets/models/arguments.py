@@ -23,7 +23,7 @@ _PADS = re.compile(
 )
 _PADDING = re.compile(r"[a-z]+paddings?$")
 _OF_TOKENS = re.compile(r"(attention|attn|key)?(pad|padding)?masks?$|(pad|padding|valid)s?$")
-"""What stands behind the name of the tokens in that of their mask, as in `document_padding`."""
+"""The end of the name of a mask, after the name of its tokens, as in `document_padding`."""
 _LENGTHS = re.compile(r"(lens|lengths|(?!max|min|seq|beam|gen)[a-z]+(len|lens|length|lengths))$")
 LENGTH = "length"
 """The last word of the role of an argument that says how long the sequences of a side are."""
