@@ -123,18 +123,22 @@ def error_bound(
     """Return the error that correct code may make in `expected`, an answer of any shape.
 
     Where it is not `rounded`, of code that rounds inside exactly as the reference does.
-    Amplification is measured only when `difference` exceeds half of the tolerance without it: it
-    costs several more evaluations of the reference.
+    Each further part costs several evaluations of the reference: those that are left are not
+    measured once `difference` is within half of the tolerance without them.
     """
     unit = rounding(probe.precision, terms(probe, inputs))
-    plain = unit * largest(expected) + least(probe.precision)
-    if 2 * difference <= plain:
-        return plain  # the share of the tolerance that is reported is at most one half
-    amplified = unit * _amplification(probe, inputs, expected, method, pick, choices)
-    if not rounded:
-        return plain + amplified
-    of_parts = (_of_single_precision, _of_logarithms, _of_angles, _of_turns)
-    return plain + amplified + sum(one(probe, inputs, method, pick, choices) for one in of_parts)
+    bound = unit * largest(expected) + least(probe.precision)
+    parts: list[Callable[[], float]] = [
+        lambda: unit * _amplification(probe, inputs, expected, method, pick, choices)
+    ]
+    if rounded:
+        of_parts = (_of_single_precision, _of_logarithms, _of_angles, _of_turns)
+        parts += [partial(one, probe, inputs, method, pick, choices) for one in of_parts]
+    for part in parts:
+        if 2 * difference <= bound:
+            break  # the share of the tolerance that is reported is at most one half
+        bound += part()
+    return bound
 
 
 def fits(

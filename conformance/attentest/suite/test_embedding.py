@@ -82,7 +82,7 @@ _ROWS = "output, compared with the rows times one factor"
 
 @check(
     "embedding.lookup",
-    examples=15,
+    examples=10,
     in_use=at_sizes_in_use(_lookup_in_use, WIDE, MANY, LONG, WORDS),
 )
 def test_lookup(subject: Subject, draw: Draw) -> None:
@@ -111,7 +111,7 @@ def _scale_in_use(subject: Subject, draw: Draw, size: SizesInUse) -> None:
     matches(probe, tokens, actual=probe.output(tokens))
 
 
-@check("embedding.scale", examples=15, in_use=at_sizes_in_use(_scale_in_use, WIDE, WORDS))
+@check("embedding.scale", examples=10, in_use=at_sizes_in_use(_scale_in_use, WIDE, WORDS))
 def test_scale(subject: Subject, draw: Draw) -> None:
     sizes, probe = build_loaded(subject, draw)
     tokens = draw_tokens(draw, sizes)
@@ -130,7 +130,7 @@ def test_scale(subject: Subject, draw: Draw) -> None:
             )
 
 
-@check("embedding.shapes", examples=4)
+@check("embedding.shapes")
 def test_shapes(subject: Subject, draw: Draw) -> None:
     for wanted in dict.fromkeys((subject.precision, *subject.limits.precisions)):
         sizes = draw.sizes(layers=1)
@@ -148,7 +148,7 @@ def _shaped(probe: Probe, tokens: Array) -> None:
     holds(as_floats(output).any(axis=-1).all(), "A token has a vector of zeros.", actual=output)
 
 
-@check("embedding.every-id-served", examples=4)
+@check("embedding.every-id-served")
 def test_every_id_served(subject: Subject, draw: Draw) -> None:
     tied = one_vocabulary(subject.choices) or not subject.limits.own_vocabularies
     source, target = draw.choose(((11, 7), (7, 11), (1, 5))) if not tied else (11, 11)
@@ -169,14 +169,14 @@ def test_every_id_served(subject: Subject, draw: Draw) -> None:
     holds(different == source, f"{source} ids have {different} different vectors.", actual=output)
 
 
-@check("embedding.out-of-range-refused", examples=4)
+@check("embedding.out-of-range-refused")
 def test_out_of_range_refused(subject: Subject, draw: Draw) -> None:
     sizes, probe = build(subject, draw)
     first = sizes.source_vocabulary
     _refuses(subject, draw, sizes, probe, (first, first + 1, 2 * first, first + 1000))
 
 
-@check("embedding.negative-id-refused", examples=4)
+@check("embedding.negative-id-refused")
 def test_negative_id_refused(subject: Subject, draw: Draw) -> None:
     if subject.limits.negative_ids:
         raise Absent("a negative id is a marker whose row is zeros")
@@ -210,7 +210,7 @@ def test_no_positions(subject: Subject, draw: Draw) -> None:
     equal(probe.output(tokens), alone[tokens], what="output, compared with each id alone")
 
 
-@check("embedding.gradient-only-to-used-rows", examples=4)
+@check("embedding.gradient-only-to-used-rows")
 def test_gradient_only_to_used_rows(subject: Subject, draw: Draw) -> None:
     sizes, probe = build_loaded(subject, draw)
     tokens = draw_repeated_tokens(draw, sizes)
@@ -231,7 +231,7 @@ def test_gradient_only_to_used_rows(subject: Subject, draw: Draw) -> None:
     )
 
 
-@check("embedding.repeated-tokens", examples=4)
+@check("embedding.repeated-tokens")
 def test_repeated_tokens(subject: Subject, draw: Draw) -> None:
     sizes, probe = build_loaded(subject, draw)
     tokens = draw_repeated_tokens(draw, sizes)
@@ -251,7 +251,7 @@ def test_repeated_tokens(subject: Subject, draw: Draw) -> None:
     )
 
 
-@check("embedding.pad-row", examples=3)
+@check("embedding.pad-row")
 def test_pad_row(subject: Subject, draw: Draw) -> None:
     sizes, probe = build_loaded(subject, draw)
     pulled, _ = _pulled(draw, probe, every_token(sizes))
@@ -271,7 +271,7 @@ def test_pad_row(subject: Subject, draw: Draw) -> None:
     )
 
 
-@check("embedding.frozen-row-is-zero", examples=3)
+@check("embedding.frozen-row-is-zero")
 def test_frozen_row_is_zero(subject: Subject, draw: Draw) -> None:
     sizes = draw.sizes(layers=1)
     probe = subject.part("embedding", sizes)

@@ -78,7 +78,7 @@ def _formula_in_use(subject: Subject, draw: Draw, size: SizesInUse) -> None:
 
 @check(
     "feed_forward.formula",
-    examples=15,
+    examples=10,
     in_use=at_sizes_in_use(_formula_in_use, replace(WIDE, inner=2048), MANY, LONG),
 )
 def test_formula(subject: Subject, draw: Draw) -> None:
@@ -187,14 +187,14 @@ def test_feed_forward_bias(subject: Subject, draw: Draw) -> None:
     matches_declared_biases(probe, np.zeros_like(x), choice="feed_forward_bias")
 
 
-@check("feed_forward.every-parameter-reached", examples=4)
+@check("feed_forward.every-parameter-reached")
 def test_every_parameter_reached(subject: Subject, draw: Draw) -> None:
     probe, x = build_loaded(subject, draw)
     every_parameter_reached(probe, x, draw=draw)
     agrees_with_differences(probe, x, draw=draw)
 
 
-@check("feed_forward.gradient", examples=4)
+@check("feed_forward.gradient")
 def test_gradient(subject: Subject, draw: Draw) -> None:
     probe = build_with_parameters(subject, draw, COMPONENT, draw_sizes(draw))
     x = draw.floats(draw.batch(), draw.length(), probe.sizes.d_model)
@@ -215,7 +215,7 @@ def test_large_inputs(subject: Subject, draw: Draw) -> None:
         check_output(probe, np.round(x) * 1e3)
 
 
-@check("feed_forward.activation-survives-copies", examples=4)
+@check("feed_forward.activation-survives-copies")
 def test_activation_survives_copies(subject: Subject, draw: Draw) -> None:
     probe, x = build_loaded(subject, draw)
     before = check_output(probe, x)
@@ -229,7 +229,7 @@ def test_activation_survives_copies(subject: Subject, draw: Draw) -> None:
         equal(other.output(x), before, what=f"output of {name}")
 
 
-@check("feed_forward.dropout-only-in-training", examples=4)
+@check("feed_forward.dropout-only-in-training")
 def test_dropout_only_in_training(subject: Subject, draw: Draw) -> None:
     sizes = draw_sizes(draw)
     dropout_off_in_evaluation(subject, draw, COMPONENT, sizes, draw.floats(2, 3, sizes.d_model))
@@ -259,7 +259,7 @@ def _call(subject: Subject, draw: Draw, precision: str) -> Call:
     return probe, (x,)
 
 
-@check("feed_forward.input-untouched", examples=4)
+@check("feed_forward.input-untouched")
 def test_input_untouched(subject: Subject, draw: Draw) -> None:
     probe = build_with_parameters(subject, draw, COMPONENT, draw_sizes(draw))
     # Every call compares its inputs before and after.

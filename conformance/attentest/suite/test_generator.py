@@ -88,7 +88,7 @@ def _formula_in_use(subject: Subject, draw: Draw, size: SizesInUse) -> None:
 
 @check(
     "generator.formula",
-    examples=15,
+    examples=10,
     in_use=at_sizes_in_use(_formula_in_use, WIDE, MANY, LONG, WORDS),
 )
 def test_formula(subject: Subject, draw: Draw) -> None:
@@ -184,7 +184,7 @@ def test_stable_for_large_logits(subject: Subject, draw: Draw) -> None:
     check_output(probe, scale_to_logit(probe, x, draw.choose((reach, 1e3, 800.0, 100.0))))
 
 
-@check("generator.gradient", examples=4)
+@check("generator.gradient")
 def test_gradient(subject: Subject, draw: Draw) -> None:
     probe, x = build_loaded(subject, draw)
     large = scale_to_logit(probe, x, draw.choose((1e3, 3e3)))

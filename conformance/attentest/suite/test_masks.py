@@ -140,7 +140,7 @@ def test_padding_keeps_exactly_real_tokens(subject: Subject, draw: Draw) -> None
         _expected_twice(draw_sources(subject, draw, batch=batch, length=length))
 
 
-@check("masks.any-pad-id", examples=4)
+@check("masks.any-pad-id")
 def test_any_pad_id(subject: Subject, draw: Draw) -> None:
     ids = draw.rng.permutation(12)
     length = draw.length(1, 6)
@@ -151,7 +151,7 @@ def test_any_pad_id(subject: Subject, draw: Draw) -> None:
         equal(case.mask(), case.expected(), what=f"mask for the pad id {pad}")
 
 
-@check("masks.pads-anywhere", examples=4)
+@check("masks.pads-anywhere")
 def test_pads_anywhere(subject: Subject, draw: Draw) -> None:
     sizes = draw.sizes(layers=1)
     length, pad = draw.length(3, 7), sizes.source_pad
@@ -174,7 +174,7 @@ def test_large_ids(subject: Subject, draw: Draw) -> None:
         equal(case.mask(), case.expected(), what=f"mask for the pad {pad} and the token {twin}")
 
 
-@check("masks.padding-shape", examples=4)
+@check("masks.padding-shape")
 def test_padding_shape(subject: Subject, draw: Draw) -> None:
     # A mask of one token has the same shape along the queries as along the keys.
     for low in (1, 2):
@@ -199,7 +199,7 @@ def test_batch_independence(subject: Subject, draw: Draw) -> None:
         equal(together[number : number + 1], alone, what=f"mask of sentence {number} in a batch")
 
 
-@check("masks.tokens-untouched", examples=4)
+@check("masks.tokens-untouched")
 def test_tokens_untouched(subject: Subject, draw: Draw) -> None:
     case = draw_targets(subject, draw)
     first = case.mask().copy()  # the probe compares the tokens with a copy after every call
@@ -207,7 +207,7 @@ def test_tokens_untouched(subject: Subject, draw: Draw) -> None:
     equal(case.mask(), first, what="mask of the same tokens again")
 
 
-@check("masks.causal-keeps-past", examples=4)
+@check("masks.causal-keeps-past")
 def test_causal_keeps_past(subject: Subject, draw: Draw) -> None:
     for low, high in ((2, 6), (draw.long(40), 72)):
         mask = draw_triangle(subject, draw, low=low, high=high)
@@ -215,21 +215,21 @@ def test_causal_keeps_past(subject: Subject, draw: Draw) -> None:
         keeps_and_hides(mask)
 
 
-@check("masks.causal-keeps-diagonal", examples=4)
+@check("masks.causal-keeps-diagonal")
 def test_causal_keeps_diagonal(subject: Subject, draw: Draw) -> None:
     mask = draw_triangle(subject, draw)
     keeps(mask, np.eye(len(mask), dtype=bool), "keys at the position of their query")
     keeps_and_hides(mask)
 
 
-@check("masks.causal-blocks-future", examples=4)
+@check("masks.causal-blocks-future")
 def test_causal_blocks_future(subject: Subject, draw: Draw) -> None:
     mask = draw_triangle(subject, draw, high=draw.choose((6, 40)))
     hides(mask, ~np.tri(len(mask), dtype=bool), "keys after their query")
     keeps_and_hides(mask)
 
 
-@check("masks.causal-shape", examples=4)
+@check("masks.causal-shape")
 def test_causal_shape(subject: Subject, draw: Draw) -> None:
     length = draw.length(1, 6)
     mask = subject.part("causal_mask", Sizes()).output(length)
@@ -261,7 +261,7 @@ def test_target_is_both(subject: Subject, draw: Draw) -> None:
         _expected_twice(draw_targets(subject, draw, length=length))
 
 
-@check("masks.target-blocks-pad-keys", examples=4)
+@check("masks.target-blocks-pad-keys")
 def test_target_blocks_pad_keys(subject: Subject, draw: Draw) -> None:
     case = draw_targets(subject, draw)
     mask = case.mask()

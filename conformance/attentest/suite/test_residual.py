@@ -93,18 +93,18 @@ def test_per_position(subject: Subject, draw: Draw) -> None:
     )
 
 
-@check("residual.input-untouched", examples=4)
+@check("residual.input-untouched")
 def test_input_untouched(subject: Subject, draw: Draw) -> None:
     right(*drawn(subject, draw))  # every call compares its inputs before and after
 
 
-@check("residual.gradient-through-identity", examples=4)
+@check("residual.gradient-through-identity")
 def test_gradient_through_identity(subject: Subject, draw: Draw) -> None:
     probe, x, matrix = drawn(subject, draw)
     agrees_with_differences(probe, x, matrix, draw=draw)
 
 
-@check("residual.every-parameter-reached", examples=4)
+@check("residual.every-parameter-reached")
 def test_every_parameter_reached(subject: Subject, draw: Draw) -> None:
     probe, x, matrix = drawn(subject, draw)
     every_parameter_reached(probe, x, matrix, draw=draw)
@@ -140,7 +140,7 @@ def _sets(width: int) -> Array:
     return sets
 
 
-@check("residual.dropout-on-branch-alone", examples=4)
+@check("residual.dropout-on-branch-alone")
 def test_dropout_on_branch_alone(subject: Subject, draw: Draw) -> None:
     whole, kept = trained(subject, draw)
     share = float(kept.any(axis=0).mean())
@@ -151,7 +151,7 @@ def test_dropout_on_branch_alone(subject: Subject, draw: Draw) -> None:
     )
 
 
-@check("residual.branch-is-dropped", examples=4)
+@check("residual.branch-is-dropped")
 def test_branch_is_dropped(subject: Subject, draw: Draw) -> None:
     _, kept = trained(subject, draw)
     some = kept[1:-1].any(axis=0) & ~kept[0] & ~kept[-1]
@@ -160,7 +160,7 @@ def test_branch_is_dropped(subject: Subject, draw: Draw) -> None:
     holds(bool(some.any()), f"Of {some.size} rows, each is dropped as a whole or not at all.")
 
 
-@check("residual.dropout-only-in-training", examples=4)
+@check("residual.dropout-only-in-training")
 def test_dropout_only_in_training(subject: Subject, draw: Draw) -> None:
     sizes = draw_sizes(draw)
     given = inputs(draw, sizes.d_model, 2, draw.length())

@@ -192,7 +192,7 @@ def test_end(subject: Subject, draw: Draw) -> None:
     formula_at(probe, [last, 10 * last])
 
 
-@check("schedule.factor", examples=4)
+@check("schedule.factor")
 def test_factor(subject: Subject, draw: Draw) -> None:
     sizes = draw_sizes(draw)
     other = subject.limits.fitted(sizes.but(factor=draw.choose((3.0, 0.1, 1e-4)) * sizes.factor))
@@ -203,7 +203,7 @@ def test_factor(subject: Subject, draw: Draw) -> None:
     near(subject, ratio, wanted, what="share of rates under another factor", terms=TERMS)
 
 
-@check("schedule.width", examples=4)
+@check("schedule.width")
 def test_width(subject: Subject, draw: Draw) -> None:
     sizes = draw_sizes(draw)
     other = subject.limits.fitted(sizes.but(d_model=4 * sizes.d_model))
@@ -214,7 +214,7 @@ def test_width(subject: Subject, draw: Draw) -> None:
     near(subject, ratio, wanted, what="share of rates at four times the width", terms=TERMS)
 
 
-@check("schedule.warm-up-length", examples=4)
+@check("schedule.warm-up-length")
 def test_warm_up_length(subject: Subject, draw: Draw) -> None:
     sizes = draw_sizes(draw)
     sizes = subject.limits.fitted(sizes.but(total_steps=10 * sizes.warmup))
@@ -228,7 +228,7 @@ def test_warm_up_length(subject: Subject, draw: Draw) -> None:
     near(subject, two, share * one, what="first rate of a longer warm-up", terms=TERMS)
 
 
-@check("schedule.warm-up-of-one", examples=4)
+@check("schedule.warm-up-of-one")
 def test_warm_up_of_one(subject: Subject, draw: Draw) -> None:
     sizes = subject.limits.fitted(draw_sizes(draw).but(warmup=1))
     if sizes.warmup != 1:
@@ -240,7 +240,7 @@ def test_warm_up_of_one(subject: Subject, draw: Draw) -> None:
     formula_at(probe, [first, first + 1])
 
 
-@check("schedule.any-order", examples=4)
+@check("schedule.any-order")
 def test_any_order(subject: Subject, draw: Draw) -> None:
     sizes = draw_sizes(draw)
     steps = sorted({*steps_of(draw, sizes), 2})
@@ -253,7 +253,7 @@ def test_any_order(subject: Subject, draw: Draw) -> None:
         holds(found == going_on[step], f"{text} are asked for in another order.")
 
 
-@check("schedule.own-settings", examples=4)
+@check("schedule.own-settings")
 def test_own_settings(subject: Subject, draw: Draw) -> None:
     sizes, others = draw_sizes(draw), draw_sizes(draw, low=50, high=90)
     probe = build(subject, sizes)
@@ -266,7 +266,7 @@ def test_own_settings(subject: Subject, draw: Draw) -> None:
     holds(np.array_equal(before, after), text, actual=after, expected=before)
 
 
-@check("schedule.full-precision", examples=4)
+@check("schedule.full-precision")
 def test_full_precision(subject: Subject, draw: Draw) -> None:
     wanted = Sizes(d_model=1024, heads=1, warmup=10_000, total_steps=10**6, factor=1e-3)
     probe = build(subject, subject.limits.fitted(wanted))
@@ -278,7 +278,7 @@ def test_full_precision(subject: Subject, draw: Draw) -> None:
     formula_at(probe, steps)
 
 
-@check("schedule.one-number", examples=4)
+@check("schedule.one-number")
 def test_one_number(subject: Subject, draw: Draw) -> None:
     sizes = draw_sizes(draw)
     probe = build(subject, sizes)
@@ -290,7 +290,7 @@ def test_one_number(subject: Subject, draw: Draw) -> None:
     finite(output, what="learning rate")
 
 
-@check("schedule.large-steps", examples=4)
+@check("schedule.large-steps")
 def test_large_steps(subject: Subject, draw: Draw) -> None:
     wanted = Sizes(d_model=64, heads=1, warmup=50_000_000, total_steps=4 * 10**9)
     sizes = subject.limits.fitted(wanted)

@@ -22,7 +22,7 @@ from attentest.testing.refusal import accepts
 from attentest_spec.setting import Array
 
 
-@check("attention.key-order", examples=4)
+@check("attention.key-order")
 def test_key_order(subject: Subject, draw: Draw) -> None:
     for kind in draw.mask_kinds(("per-sample", "none")):
         for keys in (draw.length(2), draw.long(5)):
@@ -153,7 +153,7 @@ def _strided(subject: Subject, draw: Draw) -> tuple[AttentionCall, tuple[Array, 
     )
 
 
-@check("attention.deterministic", examples=4)
+@check("attention.deterministic")
 def test_deterministic(subject: Subject, draw: Draw) -> None:
     dropout, longest = 0.5 if subject.limits.dropout else 0.0, subject.limits.length or 3
     for kind in draw.mask_kinds(("none", "per-sample")):

@@ -10,7 +10,7 @@ from attentest.testing.draw import Draw
 from attentest.testing.gradients import agrees_with_differences
 
 
-@check("attention.gradient", examples=3)
+@check("attention.gradient")
 def test_gradient(subject: Subject, draw: Draw) -> None:
     for lengths in (None, (draw.length(), draw.long(37))):
         case = draw_call(subject, draw, scale=1.0, lengths=lengths)
@@ -18,7 +18,7 @@ def test_gradient(subject: Subject, draw: Draw) -> None:
         agrees_with_differences(case.probe, *case.inputs, draw=draw)
 
 
-@check("attention.gradient-to-masked-keys", examples=4)
+@check("attention.gradient-to-masked-keys")
 def test_gradient_to_masked_keys(subject: Subject, draw: Draw) -> None:
     case = draw_call(subject, draw, hiding=True, kinds=("padding",), scale=1.0)
     shape = (*case.query.shape[:-1], case.value.shape[-1])
@@ -32,7 +32,7 @@ def test_gradient_to_masked_keys(subject: Subject, draw: Draw) -> None:
         holds(not rows.any(), f"A masked {name} has a gradient of {largest(rows):.6g}.")
 
 
-@check("attention.gradient-finite", examples=4)
+@check("attention.gradient-finite")
 def test_gradient_finite(subject: Subject, draw: Draw) -> None:
     # In half precision the scores of large inputs leave the range of the format itself.
     scales = (1.0,) if subject.precision in HALF_PRECISIONS else (1.0, 1e3)

@@ -39,7 +39,7 @@ def _formula_in_use(subject: Subject, draw: Draw, size: SizesInUse) -> None:
 
 @check(
     "attention.formula",
-    examples=20,
+    examples=10,
     in_use=at_sizes_in_use(_formula_in_use, WIDE, MANY, LONG),
 )
 def test_formula(subject: Subject, draw: Draw) -> None:
@@ -126,7 +126,7 @@ def test_value_width(subject: Subject, draw: Draw) -> None:
     matches(case.probe, *inputs, actual=case.output(*inputs))
 
 
-@check("attention.cross-lengths", examples=3)
+@check("attention.cross-lengths")
 def test_cross_lengths(subject: Subject, draw: Draw) -> None:
     kinds = ("per-sample", "padding", "none")
     few, many = draw.length(), draw.long(523)

@@ -20,7 +20,7 @@ from attentest.testing.common import fits_one_option
 from attentest.testing.draw import Draw
 
 
-@check("cache.prompt-padding", examples=3)
+@check("cache.prompt-padding", examples=2)
 def test_prompt_padding(subject: Subject, draw: Draw) -> None:
     sizes = draw_sizes(subject, draw)
     probe = build(subject, draw, sizes)
@@ -43,7 +43,7 @@ def _pad_prompt(probe: Probe, program: Program) -> Program:
     return program.but(target=target)
 
 
-@check("cache.left-padding", examples=3)
+@check("cache.left-padding", examples=2)
 def test_left_padding(subject: Subject, draw: Draw) -> None:
     # A query before the first token sees no key: what is not a number there spreads to the rest.
     harmless = subject.choices.fully_masked_row in ("uniform", "zero")
@@ -60,7 +60,7 @@ def _pad_left(program: Program, pad: int) -> Program:
     return program.but(target=target)
 
 
-@check("cache.source-padding", examples=3)
+@check("cache.source-padding", examples=2)
 def test_source_padding(subject: Subject, draw: Draw) -> None:
     sizes = draw_sizes(subject, draw)
     length = draw.length(3, 6)
@@ -71,7 +71,7 @@ def test_source_padding(subject: Subject, draw: Draw) -> None:
     matches_reference(build(subject, draw, sizes), padded)
 
 
-@check("cache.positions-of-padding", examples=3)
+@check("cache.positions-of-padding", examples=2)
 def test_positions_of_padding(subject: Subject, draw: Draw) -> None:
     if subject.choices.positional_encoding == "none":
         raise Absent("without positions there is nothing to count")

@@ -21,7 +21,7 @@ from attentest_spec.contract import Counted
 from attentest_spec.parameters import head_width
 
 
-@check("cache.reset", examples=3)
+@check("cache.reset", examples=2)
 def test_reset(subject: Subject, draw: Draw) -> None:
     # Room for a sentence that goes on with the last one: a wrong answer is clearer than an error.
     sizes = draw_sizes(subject, draw, max_length=min(24, subject.limits.length or 24))

@@ -41,7 +41,7 @@ def _formula_in_use(subject: Subject, draw: Draw, size: SizesInUse) -> None:
     matches_reference(build(subject, draw, sizes), program)
 
 
-@check("cache.formula", examples=3, in_use=at_sizes_in_use(_formula_in_use, WIDE, MANY))
+@check("cache.formula", in_use=at_sizes_in_use(_formula_in_use, WIDE, MANY))
 def test_formula(subject: Subject, draw: Draw) -> None:
     sizes = draw_sizes(subject, draw)
     matches_reference(
@@ -49,7 +49,7 @@ def test_formula(subject: Subject, draw: Draw) -> None:
     )
 
 
-@check("cache.chunks", examples=3)
+@check("cache.chunks", examples=2)
 def test_chunks(subject: Subject, draw: Draw) -> None:
     sizes = draw_sizes(subject, draw)
     probe = invariants.build_with_parameters(subject, draw, "cached_decoding", sizes)
@@ -67,7 +67,7 @@ def test_chunks(subject: Subject, draw: Draw) -> None:
         )
 
 
-@check("cache.positions", examples=3)
+@check("cache.positions", examples=2)
 def test_positions(subject: Subject, draw: Draw) -> None:
     sizes = draw_sizes(subject, draw)
     length = draw.length(5, 6)
@@ -91,7 +91,7 @@ def test_long(subject: Subject, draw: Draw) -> None:
     matches_reference(build(subject, draw, sizes), program, f"output after {length - 3} tokens")
 
 
-@check("cache.reorder", examples=4)
+@check("cache.reorder", examples=2)
 def test_reorder(subject: Subject, draw: Draw) -> None:
     sizes = draw_sizes(subject, draw, heads=draw.several())
     first = draw.choose((2, 1, 3))
@@ -103,7 +103,7 @@ def test_reorder(subject: Subject, draw: Draw) -> None:
     matches_reference(build(subject, draw, sizes), program, "output after rows were reordered")
 
 
-@check("cache.batch", examples=3)
+@check("cache.batch", examples=2)
 def test_batch(subject: Subject, draw: Draw) -> None:
     sizes = draw_sizes(subject, draw)
     probe = invariants.build_with_parameters(subject, draw, "cached_decoding", sizes)
@@ -120,7 +120,7 @@ def test_batch(subject: Subject, draw: Draw) -> None:
         )
 
 
-@check("cache.sessions", examples=3)
+@check("cache.sessions", examples=2)
 def test_sessions(subject: Subject, draw: Draw) -> None:
     sizes = draw_sizes(subject, draw)
     program = draw_program(draw, sizes, single_steps(6)).but(after=[-1, -1, 0, 1, 2, 3])
@@ -128,7 +128,7 @@ def test_sessions(subject: Subject, draw: Draw) -> None:
     matches_where_declared(probe, program, "cache_sessions", what="output of two that take turns")
 
 
-@check("cache.continued-twice", examples=3)
+@check("cache.continued-twice", examples=2)
 def test_continued_twice(subject: Subject, draw: Draw) -> None:
     sizes = draw_sizes(subject, draw)
     program = draw_program(draw, sizes, [2, 1, 1, 1]).but(after=[-1, 0, 0, 1])
@@ -138,7 +138,7 @@ def test_continued_twice(subject: Subject, draw: Draw) -> None:
     )
 
 
-@check("cache.shapes", examples=3)
+@check("cache.shapes", examples=2)
 def test_shapes(subject: Subject, draw: Draw) -> None:
     sizes = draw_sizes(subject, draw)
     probe = invariants.build_with_parameters(subject, draw, "cached_decoding", sizes)
@@ -149,7 +149,7 @@ def test_shapes(subject: Subject, draw: Draw) -> None:
         finite(output)
 
 
-@check("cache.single-precision", examples=3)
+@check("cache.single-precision", examples=2)
 def test_single_precision(subject: Subject, draw: Draw) -> None:
     _in_precision(subject, draw, "float32")
 

@@ -17,13 +17,13 @@ from attentest.testing.invariants import draw_order
 from attentest.testing.layer_calls import draw_call, rows_agree
 
 
-@check("decoder.memory-is-read", examples=8)
+@check("decoder.memory-is-read", examples=4)
 def test_memory_is_read(subject: Subject, draw: Draw) -> None:
     case = draw_call(subject, draw, LAYER, kinds=TARGET, shortest=2)
     depends_on_memory(draw, case, draw.integer(0, case.decoder_memory.shape[1] - 1))
 
 
-@check("decoder.memory-order")
+@check("decoder.memory-order", examples=2)
 def test_memory_order(subject: Subject, draw: Draw) -> None:
     size = (draw.length(), draw.length(min(3, subject.limits.length or 3)))
     case = draw_call(subject, draw, LAYER, mapped=False, kinds=TARGET, lengths=size)
@@ -35,7 +35,7 @@ def test_memory_order(subject: Subject, draw: Draw) -> None:
     depends_on_any_memory(draw, case, before)
 
 
-@check("decoder.source-mask-on-memory", examples=4)
+@check("decoder.source-mask-on-memory", examples=2)
 def test_source_mask_on_memory(subject: Subject, draw: Draw) -> None:
     length = draw.length(2)
     size = draw.choose(((length, length), (draw.length(), length)))
@@ -56,7 +56,7 @@ def test_source_mask_on_memory(subject: Subject, draw: Draw) -> None:
     depends_on_any_memory(draw, case, before)
 
 
-@check("decoder.source-last-token-reaches-first-step", examples=4)
+@check("decoder.source-last-token-reaches-first-step", examples=2)
 def test_source_last_token_reaches_first_step(subject: Subject, draw: Draw) -> None:
     size = (draw.length(), draw.length(2))
     case = draw_call(subject, draw, LAYER, kinds=TARGET, source_kinds=("padding",), lengths=size)
@@ -67,7 +67,7 @@ def test_source_last_token_reaches_first_step(subject: Subject, draw: Draw) -> N
     depends_on_memory(draw, case, size[1] - 1, steps=slice(0, 1))
 
 
-@check("decoder.gradient-to-masked-memory", examples=4)
+@check("decoder.gradient-to-masked-memory", examples=2)
 def test_gradient_to_masked_memory(subject: Subject, draw: Draw) -> None:
     size = (draw.length(), draw.length(2))
     kinds = ("causal", "none")

@@ -21,7 +21,7 @@ NORMS = tuple(f"{name}_norm.{leaf}" for name in SUBLAYERS for leaf in ("gain", "
 
 @check(
     "decoder.layer-formula",
-    examples=12,
+    examples=8,
     in_use=at_sizes_in_use(partial(matches_reference_in_use, LAYER), WIDE, MANY, LONG),
 )
 def test_layer_formula(subject: Subject, draw: Draw) -> None:
@@ -32,12 +32,12 @@ def test_layer_formula(subject: Subject, draw: Draw) -> None:
     )
 
 
-@check("decoder.order-of-sublayers", examples=4)
+@check("decoder.order-of-sublayers", examples=2)
 def test_order_of_sublayers(subject: Subject, draw: Draw) -> None:
     matches_reference(draw_call(subject, draw, LAYER, kinds=TARGET, scale=draw.choose((1.0, 0.1))))
 
 
-@check("decoder.skip-connections", examples=4)
+@check("decoder.skip-connections", examples=2)
 def test_skip_connections(subject: Subject, draw: Draw) -> None:
     case = draw_call(subject, draw, LAYER, kinds=TARGET)
     kept = case.probe.parameters
@@ -47,7 +47,7 @@ def test_skip_connections(subject: Subject, draw: Draw) -> None:
     case.probe.load(kept)
 
 
-@check("decoder.separate-norms", examples=4)
+@check("decoder.separate-norms", examples=2)
 def test_separate_norms(subject: Subject, draw: Draw) -> None:
     case = draw_call(subject, draw, LAYER, kinds=("causal", "none"), shortest=2)
     norms = [name for name in NORMS if name in case.probe.parameters]

@@ -39,7 +39,7 @@ def test_formula(subject: Subject, draw: Draw) -> None:
         )
 
 
-@check("encoder.final-norm", examples=4)
+@check("encoder.final-norm", examples=2)
 def test_final_norm(subject: Subject, draw: Draw) -> None:
     case = draw_call(subject, draw, STACK)
     width = case.probe.sizes.d_model
@@ -51,12 +51,12 @@ def test_final_norm(subject: Subject, draw: Draw) -> None:
     )
 
 
-@check("encoder.layers-own-parameters", examples=4)
+@check("encoder.layers-own-parameters", examples=2)
 def test_layers_own_parameters(subject: Subject, draw: Draw) -> None:
     layers_own_parameters(draw, draw_call(subject, draw, STACK, layers=draw.layers(2)))
 
 
-@check("encoder.layers-in-sequence", examples=3)
+@check("encoder.layers-in-sequence", examples=2)
 def test_layers_in_sequence(subject: Subject, draw: Draw) -> None:
     for layers in (draw.layers(2), draw.deepest()):
         case = draw_call(subject, draw, STACK, kinds=("padding", "none"), layers=layers, shortest=2)
@@ -68,7 +68,7 @@ def test_layers_in_sequence(subject: Subject, draw: Draw) -> None:
         )
 
 
-@check("encoder.stack-of-one-is-a-layer", examples=4)
+@check("encoder.stack-of-one-is-a-layer", examples=2)
 def test_stack_of_one_is_a_layer(subject: Subject, draw: Draw) -> None:
     case = draw_call(subject, draw, STACK, kinds=("padding", "none"), layers=1)
     rows_agree(
@@ -76,17 +76,17 @@ def test_stack_of_one_is_a_layer(subject: Subject, draw: Draw) -> None:
     )
 
 
-@check("encoder.depth-counts", examples=3)
+@check("encoder.depth-counts", examples=2)
 def test_depth_counts(subject: Subject, draw: Draw) -> None:
     layer_adds_its_parameters(subject, draw, STACK)
 
 
-@check("encoder.float32", examples=4)
+@check("encoder.float32", examples=2)
 def test_float32(subject: Subject, draw: Draw) -> None:
     _precise(subject, draw, STACK, "float32")
 
 
-@check("encoder.half-precision", examples=4)
+@check("encoder.half-precision", examples=2)
 def test_half_precision(subject: Subject, draw: Draw) -> None:
     for precision in half_precisions(subject):
         _precise(subject, draw, LAYER, precision)

@@ -115,7 +115,7 @@ def _foreign(subject: Subject, draw: Draw) -> tuple[Probe, Floats, Tokens, int]:
     return probe, output, target, foreign
 
 
-@check("loss.smoothing-refused", examples=4)
+@check("loss.smoothing-refused")
 def test_smoothing_refused(subject: Subject, draw: Draw) -> None:
     if subject.limits.smoothing is not None:
         raise Absent(f"the label smoothing of {subject.name} is fixed")

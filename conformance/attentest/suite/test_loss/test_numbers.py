@@ -41,7 +41,7 @@ def _formula_in_use(subject: Subject, draw: Draw, size: SizesInUse) -> None:
     check_loss(*draw_case(subject, draw, sizes=sizes, length=size.length))
 
 
-@check("loss.formula", examples=20, in_use=at_sizes_in_use(_formula_in_use, LONG, WORDS))
+@check("loss.formula", examples=10, in_use=at_sizes_in_use(_formula_in_use, LONG, WORDS))
 def test_formula(subject: Subject, draw: Draw) -> None:
     check_loss(*draw_case(subject, draw, scale=draw.choose(scales(subject, 1e-3, 5.0))))
 
@@ -105,7 +105,7 @@ def _declared(
         matches_declared_option(probe, output, target, actual=found, choice=choice, others=others)
 
 
-@check("loss.pad-word", examples=4)
+@check("loss.pad-word")
 def test_pad_word(subject: Subject, draw: Draw) -> None:
     sizes = draw_sizes(draw, rates=smoothing_rates(subject))
     probe, output, target = draw_case(subject, draw, sizes=sizes)

@@ -60,7 +60,7 @@ def _equal_up_to_order(
     )
 
 
-@check("loss.padding-gradient", examples=4)
+@check("loss.padding-gradient")
 def test_padding_gradient(subject: Subject, draw: Draw) -> None:
     probe, output, target = draw_case(subject, draw, length=draw.length(2))
     pulled = pulled_back(probe, output, target)
@@ -116,7 +116,7 @@ def test_no_padding(subject: Subject, draw: Draw) -> None:
     check_loss(probe, draw_output(draw, sizes, batch, length), target)
 
 
-@check("loss.without-targets", examples=4)
+@check("loss.without-targets")
 def test_without_targets(subject: Subject, draw: Draw) -> None:
     declared = subject.choices.loss_without_targets
     if declared == "unspecified":

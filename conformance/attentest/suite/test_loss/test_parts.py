@@ -66,7 +66,7 @@ def test_parts_recombine(subject: Subject, draw: Draw) -> None:
     check_loss(probe, output, target)
 
 
-@check("loss.accumulated-gradient", examples=4)
+@check("loss.accumulated-gradient")
 def test_accumulated_gradient(subject: Subject, draw: Draw) -> None:
     probe, output, target = _batch(subject, draw)
     total = np.zeros_like(output)

@@ -26,7 +26,7 @@ def _formula_in_use(subject: Subject, draw: Draw, size: SizesInUse) -> None:
 
 @check(
     "mixture_of_experts.formula",
-    examples=15,
+    examples=10,
     in_use=at_sizes_in_use(_formula_in_use, replace(WIDE, inner=96), MANY, LONG),
 )
 def test_formula(subject: Subject, draw: Draw) -> None:

@@ -26,14 +26,14 @@ from attentest.testing.invariants import build_with_parameters
 from attentest_spec.parameters import count
 
 
-@check("mixture_of_experts.gradient", examples=4)
+@check("mixture_of_experts.gradient")
 def test_gradient(subject: Subject, draw: Draw) -> None:
     case = draw_call(subject, draw)
     case.checked_output()
     agrees_with_differences(case.probe, case.x, draw=draw)
 
 
-@check("mixture_of_experts.every-parameter-reached", examples=4)
+@check("mixture_of_experts.every-parameter-reached")
 def test_every_parameter_reached(subject: Subject, draw: Draw) -> None:
     case = draw_call(subject, draw, shape=(3, 4))
     every_parameter_reached(case.probe, case.x, draw=draw)
@@ -53,7 +53,7 @@ def test_every_parameter_reached(subject: Subject, draw: Draw) -> None:
             )
 
 
-@check("mixture_of_experts.parameters-trained", examples=4)
+@check("mixture_of_experts.parameters-trained")
 def test_parameters_trained(subject: Subject, draw: Draw) -> None:
     case = draw_call(subject, draw)
     probe, choices = case.probe, subject.choices
@@ -71,7 +71,7 @@ def test_parameters_trained(subject: Subject, draw: Draw) -> None:
     holds(bool(as_floats(case.checked_output()).any()), "The output is 0.")
 
 
-@check("mixture_of_experts.input-untouched", examples=4)
+@check("mixture_of_experts.input-untouched")
 def test_input_untouched(subject: Subject, draw: Draw) -> None:
     probe = build_with_parameters(subject, draw, COMPONENT, draw_sizes(draw))
     case = MixtureCall(probe, draw_rows(draw, probe, 2, draw.length()))

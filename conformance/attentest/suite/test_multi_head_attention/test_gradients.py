@@ -23,7 +23,7 @@ from attentest.testing.gradients import (
 from attentest.testing.invariants import build_with_parameters
 
 
-@check("multi_head_attention.every-parameter-reached", examples=4)
+@check("multi_head_attention.every-parameter-reached")
 def test_every_parameter_reached(subject: Subject, draw: Draw) -> None:
     probe = build_loaded(subject, draw, draw_sizes(draw))
     case = draw_call(draw, probe, kinds=UNORDERED, lengths=(draw.length(2), draw.length(3)))
@@ -38,7 +38,7 @@ def test_gradient(subject: Subject, draw: Draw) -> None:
     agrees_with_differences(probe, *case.inputs, draw=draw)
 
 
-@check("multi_head_attention.gradient-to-masked-keys", examples=4)
+@check("multi_head_attention.gradient-to-masked-keys")
 def test_gradient_to_masked_keys(subject: Subject, draw: Draw) -> None:
     require_cross(subject)
     probe = build_with_parameters(subject, draw, COMPONENT, draw_sizes(draw))

@@ -87,7 +87,7 @@ def _answer(case: MultiHeadCall, parameters: Mapping[str, Floats]) -> tuple[Floa
         case.probe.parameters = kept
 
 
-@check("multi_head_attention.own-projections", examples=4)
+@check("multi_head_attention.own-projections")
 def test_own_projections(subject: Subject, draw: Draw) -> None:
     probe = build_loaded(subject, draw, draw_sizes(draw))
     case = draw_call(draw, probe, kinds=UNORDERED, lengths=(draw.length(2), draw.length(3)))
@@ -153,13 +153,13 @@ def test_shared_key_heads(subject: Subject, draw: Draw) -> None:
     matches_reference(case, what=f"output after exchanging heads of the {name}")
 
 
-@check("multi_head_attention.indivisible-width-refused", examples=4)
+@check("multi_head_attention.indivisible-width-refused")
 def test_indivisible_width_refused(subject: Subject, draw: Draw) -> None:
     doing, build, _ = _building_indivisible(subject, draw)
     refuses(subject, doing, lambda: _output_of_fitting_length(build(), draw))
 
 
-@check("multi_head_attention.indivisible-width-named", examples=4)
+@check("multi_head_attention.indivisible-width-named")
 def test_indivisible_width_named(subject: Subject, draw: Draw) -> None:
     doing, build, sizes = _building_indivisible(subject, draw)
     explains_refusal(subject, doing, build, naming=(sizes.d_model, sizes.heads))
@@ -189,7 +189,7 @@ def _building_indivisible(subject: Subject, draw: Draw) -> tuple[str, Callable[[
     return doing, lambda: subject.part(COMPONENT, sizes), sizes
 
 
-@check("multi_head_attention.parameter-count", examples=4)
+@check("multi_head_attention.parameter-count")
 def test_parameter_count(subject: Subject, draw: Draw) -> None:
     for sizes in (draw_sizes(draw), draw_sizes(draw, low=2)):  # one head hides shared ones
         probe = subject.part(COMPONENT, sizes)
@@ -201,7 +201,7 @@ def test_parameter_count(subject: Subject, draw: Draw) -> None:
         holds(found == wanted, f"There are {found} trained numbers, not {wanted}: {named}.")
 
 
-@check("multi_head_attention.parameters-round-trip", examples=4)
+@check("multi_head_attention.parameters-round-trip")
 def test_parameters_round_trip(subject: Subject, draw: Draw) -> None:
     probe = build_loaded(subject, draw, draw_sizes(draw))
     matches_reference(draw_call(draw, probe))

@@ -45,7 +45,7 @@ from attentest.testing.refusal import accepts
 from attentest_spec.setting import Array, Floats
 
 
-@check("multi_head_attention.shapes", examples=4)
+@check("multi_head_attention.shapes")
 def test_shapes(subject: Subject, draw: Draw) -> None:
     probe = build_with_parameters(subject, draw, COMPONENT, draw_sizes(draw))
     long, longer = draw.length(), draw.length()
@@ -59,7 +59,7 @@ def test_shapes(subject: Subject, draw: Draw) -> None:
         depends_on_values(draw, case, output)
 
 
-@check("multi_head_attention.cross-lengths", examples=4)
+@check("multi_head_attention.cross-lengths")
 def test_cross_lengths(subject: Subject, draw: Draw) -> None:
     require_other_numbers(subject)
     probe = build_loaded(subject, draw, draw_sizes(draw))
@@ -67,7 +67,7 @@ def test_cross_lengths(subject: Subject, draw: Draw) -> None:
         matches_reference(draw_call(draw, probe, kinds=UNORDERED, lengths=lengths))
 
 
-@check("multi_head_attention.every-input-counts", examples=4)
+@check("multi_head_attention.every-input-counts")
 def test_every_input_counts(subject: Subject, draw: Draw) -> None:
     require_cross(subject)
     probe = build_loaded(subject, draw, draw_sizes(draw))
@@ -150,7 +150,7 @@ def _unordered(probe: Probe, draw: Draw, case: MultiHeadCall) -> None:
     )
 
 
-@check("multi_head_attention.batch-independence", examples=3)
+@check("multi_head_attention.batch-independence")
 def test_batch_independence(subject: Subject, draw: Draw) -> None:
     several = min(2, subject.limits.heads or 2)
     probe = build_with_parameters(subject, draw, COMPONENT, draw_sizes(draw, low=several))
@@ -169,7 +169,7 @@ def test_batch_independence(subject: Subject, draw: Draw) -> None:
         samples_alone_agree(case, together)
 
 
-@check("multi_head_attention.deterministic", examples=3)
+@check("multi_head_attention.deterministic")
 def test_deterministic(subject: Subject, draw: Draw) -> None:
     sizes = draw_sizes(draw).but(dropout=0.5 if subject.limits.dropout else 0.0)
     probe = build_with_parameters(subject, draw, COMPONENT, sizes)

@@ -24,7 +24,7 @@ from attentest_spec.setting import Array
 ONE_HEAD_AXIS = ("per-sample", "padding", "causal")
 
 
-@check("multi_head_attention.masked-keys-ignored", examples=3)
+@check("multi_head_attention.masked-keys-ignored")
 def test_masked_keys_ignored(subject: Subject, draw: Draw) -> None:
     probe = build_with_parameters(subject, draw, COMPONENT, draw_sizes(draw))
     for kind in draw.mask_kinds(("padding", "per-sample", "causal")):
@@ -100,7 +100,7 @@ def test_one_mask_for_all_heads(subject: Subject, draw: Draw) -> None:
         )
 
 
-@check("multi_head_attention.mask-per-sample", examples=3)
+@check("multi_head_attention.mask-per-sample")
 def test_mask_per_sample(subject: Subject, draw: Draw) -> None:
     probe = build_with_parameters(subject, draw, COMPONENT, draw_sizes(draw, low=2))
     lengths = draw.length(2), draw.length(min(3, subject.limits.length or 3))

@@ -27,7 +27,7 @@ def _formula_in_use(subject: Subject, draw: Draw, size: SizesInUse) -> None:
 
 @check(
     "multi_head_attention.formula",
-    examples=15,
+    examples=10,
     in_use=at_sizes_in_use(_formula_in_use, WIDER, MANY, LONG),
 )
 def test_formula(subject: Subject, draw: Draw) -> None:

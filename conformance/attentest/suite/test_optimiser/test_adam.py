@@ -126,26 +126,26 @@ def test_first_update(subject: Subject, draw: Draw) -> None:
         holds(bool((np.abs(size - 1) <= tolerance).all()), "The first update is not the rate long.")
 
 
-@check("optimiser.beta1", examples=4)
+@check("optimiser.beta1")
 def test_beta1(subject: Subject, draw: Draw) -> None:
     start, gradients, rates = draw_run(draw, 6)
     gradients[1:] = 0.0
     moves_of_formula(build(subject, draw), (start, gradients, np.full_like(rates, 0.01)))
 
 
-@check("optimiser.beta2", examples=4)
+@check("optimiser.beta2")
 def test_beta2(subject: Subject, draw: Draw) -> None:
     start, gradients, rates = draw_run(draw, 8)
     gradients[0] *= draw.choose(_far(subject, (100.0, 10.0)))
     moves_of_formula(build(subject, draw), (start, gradients, np.full_like(rates, 0.01)))
 
 
-@check("optimiser.epsilon", examples=4)
+@check("optimiser.epsilon")
 def test_epsilon(subject: Subject, draw: Draw) -> None:
     _tiny_gradients(subject, draw, (1.0, 0.1, 10.0))
 
 
-@check("optimiser.epsilon-place", examples=4)
+@check("optimiser.epsilon-place")
 def test_epsilon_place(subject: Subject, draw: Draw) -> None:
     _tiny_gradients(subject, draw, (1.0, 1e3, 3e4))
 
@@ -159,13 +159,13 @@ def _tiny_gradients(subject: Subject, draw: Draw, scales: tuple[float, ...]) -> 
         moves_of_formula(build(subject, draw), draw_run(draw, 3, scale=scale * epsilon))
 
 
-@check("optimiser.bias-correction", examples=4)
+@check("optimiser.bias-correction")
 def test_bias_correction(subject: Subject, draw: Draw) -> None:
     start, gradients, rates = draw_run(draw, draw.choose((3, 12)))
     moves_of_formula(build(subject, draw), (start, gradients, np.full_like(rates, 0.01)))
 
 
-@check("optimiser.weight-decay", examples=4)
+@check("optimiser.weight-decay")
 def test_weight_decay(subject: Subject, draw: Draw) -> None:
     probe = build(subject, draw)
     start, gradients, rates = draw_run(draw, 4)
@@ -174,7 +174,7 @@ def test_weight_decay(subject: Subject, draw: Draw) -> None:
     formula(other, (10.0 * start, gradients, 10.0 * rates))
 
 
-@check("optimiser.zero-rate", examples=4)
+@check("optimiser.zero-rate")
 def test_zero_rate(subject: Subject, draw: Draw) -> None:
     probe = build(subject, draw)
     start, gradients, rates = draw_run(draw, 4)
@@ -185,7 +185,7 @@ def test_zero_rate(subject: Subject, draw: Draw) -> None:
     holds(has_moved(subject, start, found[2]), text, actual=found)
 
 
-@check("optimiser.rate-of-the-step", examples=4)
+@check("optimiser.rate-of-the-step")
 def test_rate_of_the_step(subject: Subject, draw: Draw) -> None:
     probe = build(subject, draw)
     start, gradients, rates = draw_run(draw, 5)
@@ -200,7 +200,7 @@ def test_rate_of_the_step(subject: Subject, draw: Draw) -> None:
     near(subject, found, once * share[:, None], what="moves at other rates", terms=64, size=0.1)
 
 
-@check("optimiser.scale-invariance", examples=4)
+@check("optimiser.scale-invariance")
 def test_scale_invariance(subject: Subject, draw: Draw) -> None:
     chosen = subject.choices
     if float(chosen.adam_epsilon) > 1e-6 or chosen.adam_epsilon_place == "inside-root":
@@ -230,7 +230,7 @@ def _relative(subject: Subject) -> float:
     return effect / rounding(subject.precision, 64 * 5)
 
 
-@check("optimiser.own-means", examples=4)
+@check("optimiser.own-means")
 def test_own_means(subject: Subject, draw: Draw) -> None:
     probe = build(subject, draw)
     start, gradients, rates = draw_run(draw, 4, 5)
@@ -248,7 +248,7 @@ def test_own_means(subject: Subject, draw: Draw) -> None:
     formula(probe, given)
 
 
-@check("optimiser.zero-gradients", examples=4)
+@check("optimiser.zero-gradients")
 def test_zero_gradients(subject: Subject, draw: Draw) -> None:
     probe = build(subject, draw)
     start, gradients, rates = draw_run(draw, 4, 4)
@@ -277,7 +277,7 @@ def test_steady_gradient(subject: Subject, draw: Draw) -> None:
         holds(bool((np.abs(long - 1) < 0.05).all()), "Late updates are not as long as the rate.")
 
 
-@check("optimiser.earlier-updates", examples=4)
+@check("optimiser.earlier-updates")
 def test_earlier_updates(subject: Subject, draw: Draw) -> None:
     probe = build(subject, draw)
     start, gradients, rates = draw_run(draw, 6)
@@ -291,7 +291,7 @@ def test_earlier_updates(subject: Subject, draw: Draw) -> None:
     holds(has_moved(subject, start, whole[0]), text, actual=whole)
 
 
-@check("optimiser.fresh-state", examples=4)
+@check("optimiser.fresh-state")
 def test_fresh_state(subject: Subject, draw: Draw) -> None:
     probe = build(subject, draw)
     given = draw_run(draw, 4, 3)
@@ -301,7 +301,7 @@ def test_fresh_state(subject: Subject, draw: Draw) -> None:
     formula(subject.part(COMPONENT, probe.sizes), given)
 
 
-@check("optimiser.inputs-untouched", examples=4)
+@check("optimiser.inputs-untouched")
 def test_inputs_untouched(subject: Subject, draw: Draw) -> None:
     probe = build(subject, draw)
     given = draw_run(draw, 3)
@@ -309,7 +309,7 @@ def test_inputs_untouched(subject: Subject, draw: Draw) -> None:
     equal(moves(probe, given), first, what="moves of the same run again")
 
 
-@check("optimiser.extreme-gradients", examples=4)
+@check("optimiser.extreme-gradients")
 def test_extreme_gradients(subject: Subject, draw: Draw) -> None:
     if subject.precision != "float64":
         raise Absent(f"the squares of these gradients do not fit in {subject.precision}")
@@ -322,7 +322,7 @@ def test_extreme_gradients(subject: Subject, draw: Draw) -> None:
     formula(probe, (start, gradients * sizes, rates))
 
 
-@check("optimiser.means-arithmetic", examples=4)
+@check("optimiser.means-arithmetic")
 def test_means_arithmetic(subject: Subject, draw: Draw) -> None:
     if subject.choices.means_arithmetic != "float32":
         raise Absent("the means are declared to be as precise as the parameters")

@@ -69,7 +69,7 @@ def test_clipping_formula(subject: Subject, draw: Draw) -> None:
     holds(bool(found.any()), "All gradients become 0.", actual=found)
 
 
-@check("optimiser.clipping-global", examples=4)
+@check("optimiser.clipping-global")
 def test_clipping_global(subject: Subject, draw: Draw) -> None:
     gradients, groups = draw_case(draw)
     probe, limit = build(subject), 0.5 * norm(gradients)
@@ -82,7 +82,7 @@ def test_clipping_global(subject: Subject, draw: Draw) -> None:
         near(subject, again, found, what=f"gradients in {words}", terms=terms)
 
 
-@check("optimiser.clipping-below-the-limit", examples=4)
+@check("optimiser.clipping-below-the-limit")
 def test_clipping_below_the_limit(subject: Subject, draw: Draw) -> None:
     case = draw_case(draw, scale=draw.choose((1.0, 1e-3)))
     probe, length = build(subject), norm(case[0])
@@ -98,7 +98,7 @@ def _rounded(subject: Subject, gradients: Floats) -> Floats:
     return as_floats(cast(gradients, subject.precision))
 
 
-@check("optimiser.clipping-direction", examples=4)
+@check("optimiser.clipping-direction")
 def test_clipping_direction(subject: Subject, draw: Draw) -> None:
     case = draw_case(draw)
     probe, length = build(subject), norm(case[0])
@@ -109,7 +109,7 @@ def test_clipping_direction(subject: Subject, draw: Draw) -> None:
     holds(0 < shares[0] < 1, f"Gradients above the limit are multiplied by {shares[0]:.4g}.")
 
 
-@check("optimiser.clip-epsilon", examples=4)
+@check("optimiser.clip-epsilon")
 def test_clip_epsilon(subject: Subject, draw: Draw) -> None:
     case = draw_case(draw, scale=draw.choose((1e-2, 1.0)))
     limit = 0.3 * norm(case[0])

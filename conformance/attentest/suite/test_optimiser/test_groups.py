@@ -87,7 +87,7 @@ def _formula_in_use(subject: Subject, draw: Draw, size: SizesInUse) -> None:
     formula(build(subject, draw), Groups(run, np.array([half, half]), np.array([0, 1]), present))
 
 
-@check("optimiser.grouped-formula", examples=4, in_use=at_sizes_in_use(_formula_in_use, WIDE))
+@check("optimiser.grouped-formula", in_use=at_sizes_in_use(_formula_in_use, WIDE))
 def test_grouped_formula(subject: Subject, draw: Draw) -> None:
     groups = draw_groups(draw)
     probe = build(subject, draw)
@@ -96,7 +96,7 @@ def test_grouped_formula(subject: Subject, draw: Draw) -> None:
     formula(probe, without(groups, 1, [0, 1]))
 
 
-@check("optimiser.decay-groups", examples=4)
+@check("optimiser.decay-groups")
 def test_decay_groups(subject: Subject, draw: Draw) -> None:
     if subject.choices.weight_decay == "none":
         raise Absent("no weight decays")
@@ -115,7 +115,7 @@ def test_decay_groups(subject: Subject, draw: Draw) -> None:
     formula(probe, replace(groups, run=far))
 
 
-@check("optimiser.absent-gradients", examples=4)
+@check("optimiser.absent-gradients")
 def test_absent_gradients(subject: Subject, draw: Draw) -> None:
     whole = draw_groups(draw, updates=6)
     number = draw.integer(0, len(whole.sizes) - 1)
@@ -137,7 +137,7 @@ def test_absent_gradients(subject: Subject, draw: Draw) -> None:
     equal(moved, run(probe, groups), what="parameters where numbers stand in for no gradient")
 
 
-@check("optimiser.update-count", examples=4)
+@check("optimiser.update-count")
 def test_update_count(subject: Subject, draw: Draw) -> None:
     if subject.choices.bias_correction == "none":
         raise Absent("nothing is corrected")
@@ -154,7 +154,7 @@ def test_update_count(subject: Subject, draw: Draw) -> None:
     formula(probe, groups)
 
 
-@check("optimiser.restored-state", examples=4)
+@check("optimiser.restored-state")
 def test_restored_state(subject: Subject, draw: Draw) -> None:
     groups = without(draw_groups(draw, updates=6), draw.integer(0, 3), [1])
     start, gradients, rates = groups.run

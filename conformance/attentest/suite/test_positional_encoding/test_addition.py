@@ -59,7 +59,7 @@ def test_indexed_by_position(subject: Subject, draw: Draw) -> None:
         same_rows(case, alone, together[:1], size, what=f"encoding of sample {number} alone")
 
 
-@check("positional_encoding.shapes", examples=4)
+@check("positional_encoding.shapes")
 def test_shapes(subject: Subject, draw: Draw) -> None:
     known = [one for one in ("float32", "float64") if one in subject.limits.precisions]
     for precision in dict.fromkeys([subject.precision, *known]):
@@ -75,7 +75,7 @@ def _shaped(subject: Subject, draw: Draw, precision: str) -> None:
     separates_positions(case, case.added())
 
 
-@check("positional_encoding.gradient-is-identity", examples=4)
+@check("positional_encoding.gradient-is-identity")
 def test_gradient_is_identity(subject: Subject, draw: Draw) -> None:
     case = draw_call(subject, draw)
     cotangent = draw.floats(*case.x.shape)
@@ -111,7 +111,7 @@ def test_dropout_on_sum(subject: Subject, draw: Draw) -> None:
     )
 
 
-@check("positional_encoding.input-untouched", examples=4)
+@check("positional_encoding.input-untouched")
 def test_input_untouched(subject: Subject, draw: Draw) -> None:
     case = draw_call(subject, draw)
     first: Array = case.added()  # the probe compares the input with a copy after every call

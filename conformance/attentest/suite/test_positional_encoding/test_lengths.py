@@ -17,7 +17,7 @@ from attentest_spec.parameters import learned_positions
 from attentest_spec.setting import Floats
 
 
-@check("positional_encoding.every-length-served", examples=4)
+@check("positional_encoding.every-length-served")
 def test_every_length_served(subject: Subject, draw: Draw) -> None:
     most = draw.length(min(2, subject.limits.length or 2), 8)
     case = draw_call(subject, draw, lengths=(most, most), most=most)
@@ -26,7 +26,7 @@ def test_every_length_served(subject: Subject, draw: Draw) -> None:
         separates_positions(part, part.added())
 
 
-@check("positional_encoding.too-long", examples=4)
+@check("positional_encoding.too-long")
 def test_too_long(subject: Subject, draw: Draw) -> None:
     case, length, most = _beyond(subject, draw)
     try:
@@ -55,7 +55,7 @@ def _beyond(subject: Subject, draw: Draw) -> tuple[EncodingCall, int, int]:
     return draw_call(subject, draw, lengths=(length, length), most=most), length, most
 
 
-@check("positional_encoding.odd-width", examples=4)
+@check("positional_encoding.odd-width")
 def test_odd_width(subject: Subject, draw: Draw) -> None:
     try:
         case, added = _computed(subject, draw, *_odd(draw))

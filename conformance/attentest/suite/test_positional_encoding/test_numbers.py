@@ -85,7 +85,7 @@ def _reaches(case: EncodingCall, first: int) -> bool:
     return rows is None or first + case.x.shape[1] <= len(rows)
 
 
-@check("positional_encoding.arithmetic", examples=4)
+@check("positional_encoding.arithmetic")
 def test_arithmetic(subject: Subject, draw: Draw) -> None:
     if epsilon(subject.precision) >= epsilon("float32"):
         raise Absent(f"{subject.precision} has no more digits than float32")

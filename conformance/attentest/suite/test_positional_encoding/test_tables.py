@@ -59,7 +59,7 @@ def test_moved_once(subject: Subject, draw: Draw) -> None:
     moves_once(case.probe, case.x)
 
 
-@check("positional_encoding.follows-moves", examples=3)
+@check("positional_encoding.follows-moves")
 def test_follows_moves(subject: Subject, draw: Draw) -> None:
     case = draw_call(subject, draw, lengths=(2, 5))
     follows_to_device(case.probe, case.x)

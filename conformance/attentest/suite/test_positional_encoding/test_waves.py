@@ -13,7 +13,7 @@ SEPARATION = 0.1
 """Two of the first 40 positions differ by at least 0.13 on the circle of the fastest pair alone."""
 
 
-@check("positional_encoding.first-row", examples=4)
+@check("positional_encoding.first-row")
 def test_first_row(subject: Subject, draw: Draw) -> None:
     if subject.choices.position_offset != "none":
         raise Absent(f"the first position is given row {subject.choices.position_offset:g}")
@@ -29,7 +29,7 @@ def test_first_row(subject: Subject, draw: Draw) -> None:
     same_rows(case, cosines, np.ones_like(cosines), size, what="cosines added")
 
 
-@check("positional_encoding.bounded", examples=4)
+@check("positional_encoding.bounded")
 def test_bounded(subject: Subject, draw: Draw) -> None:
     case = draw_call(subject, draw, lengths=(2, 40), waves=True)
     added = case.added()
@@ -40,7 +40,7 @@ def test_bounded(subject: Subject, draw: Draw) -> None:
     )
 
 
-@check("positional_encoding.pairs-on-circle", examples=4)
+@check("positional_encoding.pairs-on-circle")
 def test_pairs_on_circle(subject: Subject, draw: Draw) -> None:
     case = draw_call(subject, draw, lengths=(2, 40), waves=True)
     sines, cosines = case.pairs(case.added())
@@ -49,7 +49,7 @@ def test_pairs_on_circle(subject: Subject, draw: Draw) -> None:
     same_rows(case, squares, np.ones_like(squares), 3 * case.size(), what="sum of squares")
 
 
-@check("positional_encoding.shift-is-rotation", examples=4)
+@check("positional_encoding.shift-is-rotation")
 def test_shift_is_rotation(subject: Subject, draw: Draw) -> None:
     shift = draw.integer(1, min(5, (subject.limits.length or 7) - 2) or 1)
     case = draw_call(subject, draw, lengths=(shift + 2, 24), waves=True)
@@ -73,7 +73,7 @@ def test_shift_is_rotation(subject: Subject, draw: Draw) -> None:
     )
 
 
-@check("positional_encoding.rows-differ", examples=4)
+@check("positional_encoding.rows-differ")
 def test_rows_differ(subject: Subject, draw: Draw) -> None:
     case = draw_call(subject, draw, lengths=(2, 40), waves=True, batch=1)
     zeros = np.zeros_like(case.x)

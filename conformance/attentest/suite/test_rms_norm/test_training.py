@@ -10,7 +10,7 @@ from attentest.testing.norm_calls import trains_its_rows
 from attentest_spec import Sizes
 
 
-@check("rms_norm.gradient", examples=4)
+@check("rms_norm.gradient")
 def test_gradient(subject: Subject, draw: Draw) -> None:
     case = draw_call(subject, draw, scale=1.0, widths=(3, 8))
     if not case.loaded and case.probe.parameters:
@@ -18,14 +18,14 @@ def test_gradient(subject: Subject, draw: Draw) -> None:
     agrees_with_differences(case.probe, case.x, draw=draw)
 
 
-@check("rms_norm.parameters-trained", examples=4)
+@check("rms_norm.parameters-trained")
 def test_parameters_trained(subject: Subject, draw: Draw) -> None:
     sizes = subject.limits.fitted(Sizes(d_model=draw.integer(2, 12), heads=1))
     probe = subject.part("rms_norm", sizes)
     trains_its_rows(probe)
 
 
-@check("rms_norm.input-untouched", examples=4)
+@check("rms_norm.input-untouched")
 def test_input_untouched(subject: Subject, draw: Draw) -> None:
     case = draw_call(subject, draw)
     case.checked_output()  # every call compares its inputs before and after

@@ -23,7 +23,7 @@ from attentest_spec.precision import epsilon
 from attentest_spec.rotary import turned_width
 
 
-@check("rotary.shapes", examples=4)
+@check("rotary.shapes")
 def test_shapes(subject: Subject, draw: Draw) -> None:
     known = [one for one in ("float32", "float64") if one in subject.limits.precisions]
     for precision in dict.fromkeys([subject.precision, *known]):
@@ -35,7 +35,7 @@ def test_shapes(subject: Subject, draw: Draw) -> None:
         moves_as_declared(case, case.output())
 
 
-@check("rotary.odd-width", examples=4)
+@check("rotary.odd-width")
 def test_odd_width(subject: Subject, draw: Draw) -> None:
     try:
         case = _odd(subject, draw)
@@ -113,7 +113,7 @@ def test_moved_once(subject: Subject, draw: Draw) -> None:
     moves_once(case.probe, case.x)
 
 
-@check("rotary.follows-moves", examples=3)
+@check("rotary.follows-moves")
 def test_follows_moves(subject: Subject, draw: Draw) -> None:
     case = draw_turn(subject, draw, lengths=(2, 5), kinds=("none",))
     case.output()  # tables may be made by the first call
@@ -137,7 +137,7 @@ def test_follows_moves(subject: Subject, draw: Draw) -> None:
         matches_turn(judged, as_floats(output))
 
 
-@check("rotary.input-untouched", examples=4)
+@check("rotary.input-untouched")
 def test_input_untouched(subject: Subject, draw: Draw) -> None:
     case = draw_turn(subject, draw)
     first = case.output()  # the probe compares the input with a copy after every call

@@ -25,7 +25,7 @@ from attentest_spec.rotary import magnitude
 from attentest_spec.setting import Floats
 
 
-@check("rotary.first-position", examples=4)
+@check("rotary.first-position")
 def test_first_position(subject: Subject, draw: Draw) -> None:
     case = draw_turn(subject, draw, kinds=("none",))
     wanted = case.x[:, :, :1].copy()
@@ -36,7 +36,7 @@ def test_first_position(subject: Subject, draw: Draw) -> None:
     same_turns(first, output[:, :, :1], wanted)
 
 
-@check("rotary.norm-kept", examples=4)
+@check("rotary.norm-kept")
 def test_norm_kept(subject: Subject, draw: Draw) -> None:
     case = draw_turn(subject, draw, lengths=(4, 12))
     output = case.output()
@@ -48,7 +48,7 @@ def test_norm_kept(subject: Subject, draw: Draw) -> None:
     same_turns(case, found, wanted, what="norm of turned x", times=case.x.shape[-1] ** 0.5)
 
 
-@check("rotary.distance-alone", examples=4)
+@check("rotary.distance-alone")
 def test_distance_alone(subject: Subject, draw: Draw) -> None:
     query = of_one_vector(draw_turn(subject, draw, lengths=(4, 12), kinds=("none",)))
     key = Turn(query.probe, np.roll(query.x, 1, axis=-1) + 0.5)
@@ -65,7 +65,7 @@ def test_distance_alone(subject: Subject, draw: Draw) -> None:
     )
 
 
-@check("rotary.turns-with-position", examples=4)
+@check("rotary.turns-with-position")
 def test_turns_with_position(subject: Subject, draw: Draw) -> None:
     case = of_one_vector(draw_turn(subject, draw, lengths=(3, 12), kinds=("none",)))
     found, declared = (_gaps(one[0, 0]) for one in (case.output(), case.expected()))
@@ -84,7 +84,7 @@ def _gaps(rows: Annotated[Floats, "L E"]) -> Annotated[Floats, "L L"]:
     return gaps
 
 
-@check("rotary.heads-alike", examples=4)
+@check("rotary.heads-alike")
 def test_heads_alike(subject: Subject, draw: Draw) -> None:
     case = draw_turn(
         subject, draw, kinds=("none",), batch=draw.choose((2, 4)), heads=draw.several()
@@ -96,7 +96,7 @@ def test_heads_alike(subject: Subject, draw: Draw) -> None:
     same_turns(same, output, wanted, times=2, what="turned x of equal heads")
 
 
-@check("rotary.sequences-independent", examples=4)
+@check("rotary.sequences-independent")
 def test_sequences_independent(subject: Subject, draw: Draw) -> None:
     if subject.choices.rotary_scaling == "dynamic-ntk":
         raise Absent("dynamic scaling depends on the longest sequence")
@@ -116,7 +116,7 @@ def _independent(case: Turn) -> None:
         same_turns(alone, alone.output(), together[row], times=2, what="turned x alone")
 
 
-@check("rotary.gradient", examples=4)
+@check("rotary.gradient")
 def test_gradient(subject: Subject, draw: Draw) -> None:
     case = draw_turn(subject, draw)
     cotangent = draw.floats(*case.x.shape)

@@ -40,19 +40,19 @@ def test_formula(subject: Subject, draw: Draw) -> None:
     shows_declared(draw_turn(subject, draw), "rotary_pairs", ("adjacent", "halves"))
 
 
-@check("rotary.base", examples=4)
+@check("rotary.base")
 def test_base(subject: Subject, draw: Draw) -> None:
     case = draw_turn(subject, draw, lengths=(4, 9), widths=(8, 16, 12, 20, 32, 64))
     shows_declared(case, "rotary_base", (10_000.0, 500_000.0, 1e6, 1000.0))
 
 
-@check("rotary.width", examples=4)
+@check("rotary.width")
 def test_width(subject: Subject, draw: Draw) -> None:
     case = draw_turn(subject, draw, widths=(8, 16, 24, 32, 40, 64))
     shows_declared(case, "rotary_width", ("whole", 0.5, 0.25, 0.75))
 
 
-@check("rotary.partial", examples=4)
+@check("rotary.partial")
 def test_partial(subject: Subject, draw: Draw) -> None:
     if subject.choices.rotary_width == "whole":
         raise Absent("all columns are turned")
@@ -60,7 +60,7 @@ def test_partial(subject: Subject, draw: Draw) -> None:
     shows_declared(case, "rotary_partial", ("contiguous", "proportional"))
 
 
-@check("rotary.scaling", examples=4)
+@check("rotary.scaling")
 def test_scaling(subject: Subject, draw: Draw) -> None:
     names = [option.name for option in CHOICES["rotary_scaling"].options]
     for lengths in ((2, 12), (18, 24)):  # short ones, and those beyond a table of a few rows
@@ -68,17 +68,17 @@ def test_scaling(subject: Subject, draw: Draw) -> None:
         shows_declared(case, "rotary_scaling", names)
 
 
-@check("rotary.magnitude", examples=4)
+@check("rotary.magnitude")
 def test_magnitude(subject: Subject, draw: Draw) -> None:
     shows_declared(draw_turn(subject, draw), "rotary_magnitude", ("as-scaling", 1.0, 0.5, 2.0))
 
 
-@check("rotary.direction", examples=4)
+@check("rotary.direction")
 def test_direction(subject: Subject, draw: Draw) -> None:
     shows_declared(draw_turn(subject, draw), "rotary_direction", ("forward", "backward"))
 
 
-@check("rotary.arithmetic", examples=4)
+@check("rotary.arithmetic")
 def test_arithmetic(subject: Subject, draw: Draw) -> None:
     if epsilon(subject.precision) >= epsilon("float32"):
         raise Absent(f"{subject.precision} has no more digits than float32")
@@ -103,7 +103,7 @@ def test_arithmetic(subject: Subject, draw: Draw) -> None:
     matches_turn(case, actual)
 
 
-@check("rotary.far-positions", examples=3)
+@check("rotary.far-positions")
 def test_far_positions(subject: Subject, draw: Draw) -> None:
     matches_turn(_far(subject, draw, draw.choose((100_000, 70_000)), ""))
 

@@ -49,7 +49,7 @@ def _restarting(draw: Draw, length: int) -> Tokens:
     return np.concatenate([first * draw.choose((1, 2)), second]).astype(np.int64)
 
 
-@check("rotary.default-positions", examples=4)
+@check("rotary.default-positions")
 def test_default_positions(subject: Subject, draw: Draw) -> None:
     supported_kinds(subject, ("none",))
     case = draw_turn(subject, draw, kinds=supported_kinds(subject, GIVEN))
@@ -60,7 +60,7 @@ def test_default_positions(subject: Subject, draw: Draw) -> None:
     same_turns(given, given.output(), output, times=2, what="turned x with positions given")
 
 
-@check("rotary.one-token", examples=4)
+@check("rotary.one-token")
 def test_one_token(subject: Subject, draw: Draw) -> None:
     kind = supported_kinds(subject, GIVEN)[-1]
     case = draw_turn(subject, draw, kinds=(kind,), batch=draw.choose((2, 3)))
@@ -74,7 +74,7 @@ def test_one_token(subject: Subject, draw: Draw) -> None:
         same_turns(one, one.output(), wanted, what="turned token")
 
 
-@check("rotary.longer-than-before", examples=4)
+@check("rotary.longer-than-before")
 def test_longer_than_before(subject: Subject, draw: Draw) -> None:
     most = min(draw.choose((40, 90)), subject.limits.length or 90)
     case = draw_turn(subject, draw, lengths=(2, 5), kinds=("none",), most=most)
@@ -89,7 +89,7 @@ def test_longer_than_before(subject: Subject, draw: Draw) -> None:
     equal(case.output(), first, what="turned x, after longer inputs,")
 
 
-@check("rotary.tables-not-shared", examples=3)
+@check("rotary.tables-not-shared")
 def test_tables_not_shared(subject: Subject, draw: Draw) -> None:
     # No other check has this length: a table that is shared is made here.
     length, supported = min(23, subject.limits.length or 23), subject.limits.precisions
@@ -103,7 +103,7 @@ def test_tables_not_shared(subject: Subject, draw: Draw) -> None:
                 matches_turn(Turn(part, x))
 
 
-@check("rotary.too-long", examples=4)
+@check("rotary.too-long")
 def test_too_long(subject: Subject, draw: Draw) -> None:
     require_index_errors(subject)
     length = draw.length(4, 9)
