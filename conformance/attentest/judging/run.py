@@ -9,15 +9,16 @@ import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 from attentest.harness import process
 from attentest.harness.errors import ProcessFailure, Unavailable
+from attentest.harness.fork_server import COMPILER
 from attentest.harness.messages import Event, disturbed
 from attentest.harness.process import Child, Isolation, in_threads
 from attentest.harness.starting import prepare
-from attentest.judging.ahead import Ahead, processes_for
+from attentest.judging.ahead import Ahead, divisible, help_others
 from attentest.results.blocks import UNSOUGHT
 from attentest.results.plan import Plan
 from attentest.results.run import BackendRun, Description, Run
@@ -63,17 +64,21 @@ def run(
             listener(judged, verdict)
 
     workers = workers or os.cpu_count() or 1
-    each = 1 if fail_fast else processes_for(plan, workers // max(1, len(targets)))
-
-    def judge(target: str) -> BackendRun:
-        return _Trial(BackendRun(target), plan, one_at_a_time, stop, fail_fast, each).run()
-
-    if len(targets) > 1 or each > 1:
-        prepare()
-    judged = in_threads(
-        {number: partial(judge, target) for number, target in enumerate(targets)}, workers, stop
-    )
-    return Run.of(plan, list(judged.values()))
+    alone = fail_fast or workers == 1 or not divisible(plan)
+    trials = [
+        _Trial(BackendRun(target), plan, one_at_a_time, stop, fail_fast, alone)
+        for target in targets
+    ]
+    actions: dict[int, Callable[[], Any]] = dict(enumerate(one.run for one in trials))
+    if not alone:
+        # Whoever has no target left helps with those of others: the last one, too, has all cores.
+        helping = partial(help_others, [one.ahead for one in trials], stop)
+        actions |= {-number: helping for number in range(1, workers)}
+    if len(actions) > 1:
+        # With more targets than that, the server has the time to import what the later ones need.
+        prepare(*([COMPILER] if len(targets) > 2 else ()))
+    in_threads(actions, workers, stop)
+    return Run.of(plan, [one.result for one in trials])
 
 
 def _scheduled(
@@ -107,10 +112,15 @@ class _Trial:
     listener: Listener
     stop: threading.Event
     fail_fast: bool
-    processes: int = 1
+    alone: bool = True  # its clauses are not divided among several processes
     loaded: bool = False  # by the worker of the moment
     described: bool = False  # by any worker
     found: Verdict | None = None  # of the clause that is next, its diagnosis under way
+
+    @cached_property
+    def ahead(self) -> Ahead:
+        """The division of the plan among processes."""
+        return Ahead(self._remote, self.plan, self._read, alone=self.alone)
 
     @property
     def rest(self) -> tuple[str, ...]:
@@ -120,11 +130,11 @@ class _Trial:
         return self.plan.clauses[len(self.result.verdicts) :]
 
     def run(self) -> BackendRun:
-        """Judge to the end, in several processes where the plan is divided among them."""
-        with Ahead(self._remote, self.plan, self.processes - 1, self._read) as ahead:
-            return self._judged(ahead)
+        """Judge to the end, in several processes where others help."""
+        with self.ahead:
+            return self._judged()
 
-    def _judged(self, ahead: Ahead) -> BackendRun:
+    def _judged(self) -> BackendRun:
         """Judge to the end, replacing workers that hang or die.
 
         Those that are lost in the search for a likely cause are no reason to judge no more: as
@@ -132,7 +142,7 @@ class _Trial:
         """
         status, lost, slow = "", 0, 0
         while lost < PATIENCE:
-            failure = self._one_worker(ahead)
+            failure = self._one_worker()
             if self.result.failure:
                 self.listener(self.result, None)
             if failure is None:
@@ -162,14 +172,14 @@ class _Trial:
         self.result.verdicts.append(verdict)
         self.listener(self.result, verdict)
 
-    def _one_worker(self, ahead: Ahead) -> Unavailable | None:
+    def _one_worker(self) -> Unavailable | None:
         """Let one worker judge the rest; return the failure that costs a verdict, if any."""
         self.loaded = False
         try:
             with self._remote(self.stop).process() as worker:
                 self._describe(worker)
-                ahead.start()  # not before: a backend that can be loaded once is judged by one
-                self._judge(worker, ahead)
+                self.ahead.open()  # not before: what can be loaded once is judged by one process
+                self._judge(worker)
         except LoadFailure as failure:
             return self._not_loaded(ProcessFailure("crash", str(failure)))
         except Unavailable as failure:
@@ -207,13 +217,13 @@ class _Trial:
             self.result.description = description
             self.listener(self.result, None)
 
-    def _judge(self, worker: Child, ahead: Ahead) -> None:
+    def _judge(self, worker: Child) -> None:
         """Take the verdicts that were reached ahead, and let `worker` judge the other clauses."""
         while rest := self.rest:
-            if verdict := ahead.take(rest[0], self.stop):
+            if verdict := self.ahead.take(rest[0], self.stop):
                 self._keep(verdict)
                 continue
-            asked = ahead.before(rest)
+            asked = self.ahead.own(rest)
             worker.call(
                 "judge",
                 listen=partial(self._take, worker),

@@ -194,6 +194,24 @@ def test_first_child_is_forked_where_several_are_to_come(monkeypatch: pytest.Mon
         assert "attentest.harness.fork_server" in child.call("words")
 
 
+def test_server_imports_packages_for_later_children(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(starting, "_servers", [])
+    starting.prepare("colorsys", "no_such_package")
+    server = starting._servers[-1]
+    try:
+        for _ in range(100):  # when the server imports them is its own affair
+            time.sleep(0.05)
+            with Child("answering", Isolation()) as child:
+                if child.call("imported", name="colorsys"):
+                    break
+        else:
+            pytest.fail("colorsys was not imported")
+        with Child("answering", Isolation()) as child:
+            assert child.call("echo", value=1) == 1
+    finally:
+        server.end()
+
+
 def test_child_is_not_forked_for_a_parent_that_was_interrupted(way: str) -> None:
     if way == "afresh":
         pytest.skip("no server is asked")

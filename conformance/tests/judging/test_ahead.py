@@ -11,7 +11,7 @@ from folders import SUPPORT
 from attentest.harness.errors import ProcessFailure, Stopped
 from attentest.harness.messages import Listener
 from attentest.judging import ahead
-from attentest.judging.ahead import Ahead, processes_for
+from attentest.judging.ahead import Ahead, divisible
 from attentest.judging.run import run
 from attentest.results.plan import Plan, select
 from attentest.results.verdict import Verdict
@@ -48,66 +48,123 @@ def read(clause: str, fields: Mapping[str, Any]) -> Verdict:
     return Verdict.from_dict({**fields, "clause": clause, "backend": "backend"})
 
 
-def started(worker: Worker) -> Ahead:
-    found = Ahead(lambda _: cast("Remote", worker), PLAN, 1, read)
-    found.start()
+def opened(worker: Worker, plan: Plan = PLAN) -> Ahead:
+    found = Ahead(lambda _: cast("Remote", worker), plan, read)
+    found.open()
     return found
 
 
-def test_neighbours_are_judged_by_different_processes_and_no_cause_is_searched():
-    worker = Worker(Verdict("", "b", "pass"))
-    with started(worker) as judging:
-        assert judging.before(PLAN.clauses) == ("a",)
-        assert judging.take("b", threading.Event())
+@pytest.fixture(autouse=True)
+def chunks_of_two(monkeypatch):
+    monkeypatch.setattr(Ahead, "_chunk", 2)
+
+
+def test_a_helper_takes_clauses_from_the_end_and_searches_no_cause():
+    worker = Worker(Verdict("", "c", "pass"))
+    with opened(worker) as judging:
+        judging.help()
+        assert judging.own(PLAN.clauses) == ("a", "b")
+        assert judging.take("c", threading.Event())
     (asked,) = worker.asked
-    assert asked["plan"] == {**Plan(("b", "d"), diagnose=False, shrink=False).as_dict()}
+    assert asked["plan"] == {**Plan(("c", "d"), diagnose=False, shrink=False).as_dict()}
+
+
+def test_the_first_process_takes_what_no_helper_has():
+    with opened(Worker(Verdict("", "d", "pass"))) as judging:
+        assert judging.own(PLAN.clauses) == ("a", "b")
+        judging.help()
+        assert judging.own(PLAN.clauses[1:]) == ("b",)
+        assert judging.own(PLAN.clauses[2:]) == ("c",)
+
+
+def test_alone_the_first_process_takes_all():
+    judging = Ahead(lambda _: cast("Remote", Worker()), PLAN, read, alone=True)
+    judging.open()
+    assert judging.own(PLAN.clauses) == PLAN.clauses
+    assert judging.share() == 0
 
 
 def test_only_a_clause_that_holds_is_taken():
-    worker = Worker(Verdict("", "b", "deviation", "declared"), Verdict("", "d", "violation", "no"))
     stop = threading.Event()
-    with started(worker) as judging:
+    sent = Verdict("", "c", "deviation", "declared"), Verdict("", "d", "violation", "no")
+    with opened(Worker(*sent)) as judging:
+        judging.help()
         assert judging.take("a", stop) is None
-        taken = judging.take("b", stop)
+        taken = judging.take("c", stop)
         assert judging.take("d", stop) is None
-        assert judging.before(("d",)) == ("d",)
+        assert judging.own(("d",)) == ("d",)
     assert taken
     assert (taken.status, taken.message) == ("deviation", "declared")
 
 
-def test_clauses_after_the_one_that_it_is_lost_at_have_no_verdict():
+def test_after_the_clause_that_a_helper_is_lost_at_there_are_no_verdicts_and_no_helpers():
     stop = threading.Event()
-    with started(Worker(Verdict("", "b", "pass"))) as judging:
-        assert judging.take("b", stop)
-        assert judging.take("d", stop) is None
+    plan = Plan(tuple(map(str, range(2 * ahead.WORTH + 4))))
+    with opened(Worker(Verdict("", plan.clauses[-2], "pass")), plan) as judging:
+        assert judging.share()
+        judging.help()
+        assert judging.take(plan.clauses[-2], stop)
+        assert judging.take(plan.clauses[-1], stop) is None
+        assert not judging.share()
 
 
 def test_two_verdicts_of_one_clause_are_the_end_of_the_process():
     stop = threading.Event()
-    sent = (Verdict("", "b", "pass"), Verdict("", "b", "pass"), Verdict("", "d", "pass"))
-    with started(Worker(*sent)) as judging:
+    sent = (Verdict("", "c", "pass"), Verdict("", "c", "pass"), Verdict("", "d", "pass"))
+    with opened(Worker(*sent)) as judging:
+        judging.help()
         assert judging.take("d", stop) is None
 
 
 def test_whoever_waits_is_stopped():
     worker = Worker()
     stop = threading.Event()
-    stop.set()
-    with started(worker) as judging:
+    with opened(worker) as judging:
+        helper = threading.Thread(target=judging.help)
+        helper.start()
+        while not worker.asked:
+            stop.wait(0.01)
+        stop.set()
         with pytest.raises(Stopped):
-            judging.take("b", stop)
+            judging.take("d", stop)
         worker.silent.set()
+        helper.join()
 
 
-def test_short_plans_and_other_devices_are_judged_by_one_process():
+def test_short_plans_other_devices_and_code_that_is_read_are_not_divided():
     everything = Plan(select())
-    assert processes_for(everything, 1) == 1
-    assert processes_for(everything, 2) == 2
-    assert processes_for(everything, 64) == len(everything.clauses) // ahead.WORTH
-    assert processes_for(everything, 0) == 1
-    assert processes_for(Plan(everything.clauses, device="cuda"), 8) == 1
-    assert processes_for(Plan(everything.clauses, reading={}), 8) == 1
-    assert processes_for(Plan(everything.clauses[: ahead.WORTH]), 8) == 1
+    assert divisible(everything)
+    assert not divisible(Plan(everything.clauses, device="cuda"))
+    assert not divisible(Plan(everything.clauses, reading={}))
+    assert not divisible(Plan(everything.clauses[: 2 * ahead.WORTH - 1]))
+
+
+def test_whoever_is_free_helps_the_one_with_the_most_clauses_left(monkeypatch):
+    monkeypatch.setattr(ahead, "WORTH", 1)
+    few, many = (
+        opened(Worker(Verdict("", "pass", "pass")), Plan(tuple("abcdefgh"[:n]))) for n in (4, 8)
+    )
+    helped = []
+
+    def ended(one: Ahead) -> None:
+        helped.append(one)
+        one.__exit__()
+
+    monkeypatch.setattr(Ahead, "help", ended)
+    ahead.help_others([few, many], threading.Event())
+    assert helped == [many, few]
+
+
+def test_nobody_is_helped_before_it_is_loaded_or_after_the_end():
+    plan = Plan(tuple(map(str, range(2 * ahead.WORTH))))
+    judging = Ahead(lambda _: cast("Remote", Worker()), plan, read)
+    assert not judging.share()
+    judging.open()
+    assert judging.share() == ahead.WORTH
+    with judging:
+        pass
+    assert judging.ended
+    assert not judging.share()
 
 
 @pytest.mark.parametrize("name", ["good", "wrong"])

@@ -60,6 +60,7 @@ METHODS = {
     "kills_parent": kills_parent,
     "sleeps": lambda: time.sleep(86397.5),
     "starts": starts,
+    "imported": lambda name: name in sys.modules,
     "surroundings": surroundings,
     "takes": takes,
     "unreadable": lambda: sys,
