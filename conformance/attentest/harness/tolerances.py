@@ -2,7 +2,8 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from copy import copy
-from functools import partial
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from typing import Annotated, Any, TypeGuard
 
 import numpy as np
@@ -109,6 +110,30 @@ def as_floats(values: Any) -> Annotated[Floats, "*shape"]:
     return np.asarray(values).astype(np.float64)
 
 
+@dataclass(frozen=True)
+class _Case:
+    """A call under choices, and what is taken out of its answer."""
+
+    probe: Probe
+    inputs: tuple[Input, ...]
+    method: str
+    pick: Pick | None
+    choices: Choices
+
+    @cached_property
+    def expected(self) -> Floats:
+        """What the reference computes."""
+        return self.of(self.probe, self.inputs)
+
+    def of(self, probe: Probe, inputs: tuple[Input, ...]) -> Floats:
+        """Return what the reference computes of changed parameters and inputs."""
+        return _expected(probe, inputs, self.method, self.pick, self.choices)
+
+    def under(self, choices: Choices) -> "_Case":
+        """Return the same call under other choices."""
+        return replace(self, choices=choices)
+
+
 def error_bound(
     probe: Probe,
     inputs: tuple[Input, ...],
@@ -122,22 +147,17 @@ def error_bound(
 ) -> float:
     """Return the error that correct code may make in `expected`, an answer of any shape.
 
-    Where it is not `rounded`, of code that rounds inside exactly as the reference does.
-    Each further part costs several evaluations of the reference: those that are left are not
-    measured once `difference` is within half of the tolerance without them.
+    Where it is not `rounded`, of code that rounds inside exactly as the reference does. Its parts
+    cost evaluations of the reference; the rest is left out once twice the `difference` is less.
     """
     unit = rounding(probe.precision, terms(probe, inputs))
     bound = unit * largest(expected) + least(probe.precision)
-    parts: list[Callable[[], float]] = [
-        lambda: unit * _amplification(probe, inputs, expected, method, pick, choices)
-    ]
-    if rounded:
-        of_parts = (_of_single_precision, _of_logarithms, _of_angles, _of_turns)
-        parts += [partial(one, probe, inputs, method, pick, choices) for one in of_parts]
-    for part in parts:
+    case = _Case(probe, inputs, method, pick, choices or probe.subject.choices)
+    further = (_of_single_precision, _of_logarithms, _of_angles, _of_turns) if rounded else ()
+    for part in (_of_last_digits, *further):
         if 2 * difference <= bound:
             break  # the share of the tolerance that is reported is at most one half
-        bound += part()
+        bound += part(case)
     return bound
 
 
@@ -202,13 +222,7 @@ def rounding(precision: str, terms: int) -> float:
     return SAFETY * epsilon(precision) / 2 * float(np.sqrt(terms))
 
 
-def _of_single_precision(
-    probe: Probe,
-    inputs: tuple[Input, ...],
-    method: str,
-    pick: Pick | None,
-    choices: Choices | None,
-) -> float:
+def _of_single_precision(case: _Case) -> float:
     """Return the error that the roundings of a part in float32 may make to a float64 output.
 
     The error that they make in the reference is one sample of it: its distance from the reference
@@ -216,46 +230,37 @@ def _of_single_precision(
     returns is itself in float32, as the weights of experts are, so that the roundings are relative
     to the output, whatever the samples.
     """
-    chosen = choices or probe.subject.choices
-    if arithmetic(probe, chosen) == probe.precision:
+    probe, inputs = case.probe, case.inputs
+    if arithmetic(probe, case.choices) == probe.precision:
         return 0.0
-    exact = unrounded(chosen)
+    exact = case.under(unrounded(case.choices))
     least = 0.0
     if probe.component in ("rms_norm", "mixture_of_experts"):
-        least = rounding("float32", 1) * largest(_expected(probe, inputs, method, pick, exact))
+        least = rounding("float32", 1) * largest(exact.expected)
     with np.errstate(invalid="ignore"):
         return least + SAFETY * max(
             largest(  # of finite numbers: a score beyond float32 is no infinite tolerance
-                _expected(other, moved, method, pick, chosen)
-                - _expected(other, moved, method, pick, exact)
+                case.of(other, moved) - exact.of(other, moved)
             )
             for other, moved in perturbations(probe, inputs, seeds=range(8))
         )
 
 
-def _of_logarithms(
-    probe: Probe,
-    inputs: tuple[Input, ...],
-    method: str,
-    pick: Pick | None,
-    choices: Choices | None,
-) -> float:
+def _of_logarithms(case: _Case) -> float:
     """Return the error that weights of attention as exponentials of logarithms may make.
 
     Source may compute exp(s - log(sum(exp(s)))), or merge blocks of keys by such logarithms. The
     rounding of the logarithm is relative to it, and moves all weights of the row by one factor,
     however steep the softmax is. The reference is given weights that are wrong by that much.
     """
-    if "attention" not in inside(probe.component):
+    if "attention" not in inside(case.probe.component):
         return 0.0
-    chosen = choices or probe.subject.choices
-    unit = SAFETY * epsilon(arithmetic(probe, chosen)) / 2
-    other, worst = copy(probe), 0.0
-    expected = _expected(probe, inputs, method, pick, chosen)
+    unit = SAFETY * epsilon(arithmetic(case.probe, case.choices)) / 2
+    other, worst = copy(case.probe), 0.0
     with np.errstate(invalid="ignore"):
         for seed in (1, 2, 3, 4):  # some may cancel by luck
             other.normalise = partial(_of_rounded_logarithms, unit, np.random.default_rng(seed))
-            worst = max(worst, largest(_expected(other, inputs, method, pick, chosen) - expected))
+            worst = max(worst, largest(case.of(other, case.inputs) - case.expected))
     return worst
 
 
@@ -275,20 +280,14 @@ def _of_rounded_logarithms(
     return moved
 
 
-def _of_angles(
-    probe: Probe,
-    inputs: tuple[Input, ...],
-    method: str,
-    pick: Pick | None,
-    choices: Choices | None,
-) -> float:
+def _of_angles(case: _Case) -> float:
     """Return the error that the rounding of angles may make to the output.
 
     Source and reference may compute the frequencies by a power or by an exponential of a logarithm:
     each rounding is relative, so that the angle is wrong by a few units times the position, and a
     sine by no more than its angle. The reference is given tables that are wrong by that much.
     """
-    chosen = choices or probe.subject.choices
+    probe, inputs, chosen = case.probe, case.inputs, case.choices
     if "positional_encoding" not in inside(probe.component) or not _has_waves(chosen):
         return 0.0
     length = max(
@@ -301,27 +300,21 @@ def _of_angles(
     exact = table(Setting(choices=chosen), length, probe.sizes.d_model)
     learned = chosen.but(positional_encoding="learned", position_offset="none")
     names = shapes(probe.component, probe.sizes, learned).keys() - probe.parameters.keys()
-    expected, worst = _expected(probe, inputs, method, pick, chosen), 0.0
+    rowwise, worst = case.under(learned), 0.0
     for seed in (1, 2, 3, 4):  # some may cancel by luck
         signs = _SIGNS[np.random.default_rng(seed).integers(2, size=exact.shape)]
         other = copy(probe)
         rows = exact + unit * place[:, None] * signs
         other.parameters = {**probe.parameters, **dict.fromkeys(names, rows)}
-        worst = max(worst, largest(_expected(other, inputs, method, pick, learned) - expected))
+        worst = max(worst, largest(rowwise.of(other, inputs) - case.expected))
     return worst
 
 
-def _of_turns(
-    probe: Probe,
-    inputs: tuple[Input, ...],
-    method: str,
-    pick: Pick | None,
-    choices: Choices | None,
-) -> float:
+def _of_turns(case: _Case) -> float:
     """Return the error that the rounding of angles may make to what rotary positions turn."""
-    chosen = choices or probe.subject.choices
+    probe, inputs, chosen = case.probe, case.inputs, case.choices
     if "multi_head_attention" in inside(probe.component) and chosen.attention_rotary != "none":
-        return _of_displaced_turns(probe, inputs, method, pick, chosen)
+        return _of_displaced_turns(case)
     if probe.component != "rotary":
         return 0.0
     x, positions = as_floats(inputs[0]), inputs[1] if len(inputs) > 1 else None
@@ -331,28 +324,23 @@ def _of_turns(
     return rounding(probe.precision, 1) * largest(size) * largest(x)
 
 
-def _of_displaced_turns(
-    probe: Probe,
-    inputs: tuple[Input, ...],
-    method: str,
-    pick: Pick | None,
-    choices: Choices,
-) -> float:
+def _of_displaced_turns(case: _Case) -> float:
     """Return the error that wrong angles inside attention may make to its output.
 
     Angles are wrong by a few units of their arithmetic for each position, and sines and cosines
     by as many units: the reference is given positions that are wrong by that much, which turns a
     pair, and columns of queries and keys that are wrong by as many units, which stretches it.
     """
-    unit = SAFETY * angle_epsilon(probe.precision, choices, "rotary_arithmetic") / 2
-    expected, other, worst = _expected(probe, inputs, method, pick, choices), copy(probe), 0.0
+    probe = case.probe
+    unit = SAFETY * angle_epsilon(probe.precision, case.choices, "rotary_arithmetic") / 2
+    other, worst = copy(probe), 0.0
     for seed in (1, 2, 3, 4):  # some may cancel by luck
         rng = np.random.default_rng(seed)
         other.displace = lambda places, rng=rng: (
             places + unit * (1.0 + places) * _SIGNS[rng.integers(2, size=np.shape(places))]
         )
         other.parameters = _with_columns_off(probe.parameters, unit, rng)
-        worst = max(worst, largest(_expected(other, inputs, method, pick, choices) - expected))
+        worst = max(worst, largest(case.of(other, case.inputs) - case.expected))
     return worst
 
 
@@ -382,19 +370,13 @@ def _has_waves(choices: Choices) -> bool:
     return choices.positional_encoding != "none" and not learned_positions(choices)
 
 
-def _amplification(
-    probe: Probe,
-    inputs: tuple[Input, ...],
-    expected: Floats,
-    method: str,
-    pick: Pick | None,
-    choices: Choices | None,
-) -> float:
-    worst = 0.0
+def _of_last_digits(case: _Case) -> float:
+    """Return the error that the rounding of inputs and parameters may make to the output."""
+    probe, inputs, worst = case.probe, case.inputs, 0.0
     for other, moved in perturbations(probe, inputs, seeds=(1, 2, 3, 4)):  # some may cancel by luck
-        change = np.abs(_expected(other, moved, method, pick, choices) - expected)
+        change = np.abs(case.of(other, moved) - case.expected)
         worst = max(worst, float(change[np.isfinite(change)].max(initial=0.0)) / PERTURBATION)
-    return worst
+    return rounding(probe.precision, terms(probe, inputs)) * worst
 
 
 def _select(actual: Array, expected: Array, rows: Array | None) -> tuple[Floats, Floats]:
