@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 
 CHAPTERS = (
     "masks",
@@ -142,6 +143,7 @@ _PARTS = (
 COMPONENTS: Mapping[str, Component] = {component.name: component for component in _PARTS}
 
 
+@cache
 def inside(name: str) -> frozenset[str]:
     """Return every component that `name` contains, at any depth, itself included."""
     found = {name}
