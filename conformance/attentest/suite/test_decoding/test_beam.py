@@ -36,7 +36,7 @@ def ends_early(subject: Subject) -> bool:
     return choices.finished_beams == "set-aside" and choices.beam_stop != "length"
 
 
-@check("decoding.beam-formula")
+@check("decoding.beam-formula", examples=5)
 def test_beam_formula(subject: Subject, draw: Draw) -> None:
     right(draw_beam_call(subject, draw))
     penalised = draw_beam_call(
@@ -59,7 +59,7 @@ def _is_lost_by_its_sum(case: BeamCall) -> bool:
     return not bool((plain == best[:, None]).all(axis=-1).any(axis=-1).all())
 
 
-@check("decoding.beam-shapes")
+@check("decoding.beam-shapes", examples=3)
 def test_beam_shapes(subject: Subject, draw: Draw) -> None:
     for batch, beams in ((1, 1), (1, 3), (3, 1)):
         case = draw_beam_call(subject, draw, beams=beams, batch=batch, new=2)
@@ -91,7 +91,7 @@ def _require_exponent(case: BeamCall, alpha: float) -> None:
         raise Absent(f"the exponent of {case.subject.name} is always {case.script.sizes.alpha:g}")
 
 
-@check("decoding.beam-optimum")
+@check("decoding.beam-optimum", examples=4)
 def test_beam_optimum(subject: Subject, draw: Draw) -> None:
     for words, new in ((2, 3 if stops(subject) else 2), (6, 2)):
         _finds_the_optimum(subject, draw, words, new)
@@ -128,7 +128,7 @@ def _finds_the_optimum(subject: Subject, draw: Draw, count: int, new: int) -> No
             )
 
 
-@check("decoding.beam-wins")
+@check("decoding.beam-wins", examples=4)
 def test_beam_wins(subject: Subject, draw: Draw) -> None:
     sizes = draw_sizes(draw, vocabulary=8, alpha=draw.choose((0.0, 0.6)))
     script = draw_script(draw, batch=draw.choose((1, 2)), new=2, ends=[], sizes=sizes)
@@ -146,14 +146,14 @@ def test_beam_wins(subject: Subject, draw: Draw) -> None:
         holds(row == best, text, actual=tokens)
 
 
-@check("decoding.beam-scores")
+@check("decoding.beam-scores", examples=5)
 def test_beam_scores(subject: Subject, draw: Draw) -> None:
     case = draw_beam_call(subject, draw, beams=draw.integer(2, 4), new=draw.integer(3, 5))
     found = case.found()
     close(case, found.known(subject), case.rescored(found.tokens), "scores of their tokens")
 
 
-@check("decoding.beam-probabilities")
+@check("decoding.beam-probabilities", examples=4)
 def test_beam_probabilities(subject: Subject, draw: Draw) -> None:
     case = draw_beam_call(subject, draw, beams=draw.integer(2, 4), new=draw.integer(2, 4))
     if subject.choices.output == "logits":
@@ -187,7 +187,7 @@ def _shown(case: BeamCall, choice: str, options: tuple[str, ...]) -> None:
     )
 
 
-@check("decoding.beam-length-penalty")
+@check("decoding.beam-length-penalty", examples=4)
 def test_beam_length_penalty(subject: Subject, draw: Draw) -> None:
     case = draw_beam_call(
         subject, draw, beams=3, alpha=draw.choose((0.6, 1.0)), new=draw.integer(3, 5), ends_at=2
@@ -200,7 +200,7 @@ def test_beam_length_penalty(subject: Subject, draw: Draw) -> None:
     close(plain, found.known(subject), sums, "sums of log-probabilities, at an exponent of 0")
 
 
-@check("decoding.beam-counted-length")
+@check("decoding.beam-counted-length", examples=4)
 def test_beam_counted_length(subject: Subject, draw: Draw) -> None:
     if subject.choices.length_penalty == "none":
         raise Absent(f"{subject.name} declares no length penalty")
@@ -211,7 +211,7 @@ def test_beam_counted_length(subject: Subject, draw: Draw) -> None:
     _shown(case, "counted_length", options)
 
 
-@check("decoding.beam-sorted")
+@check("decoding.beam-sorted", examples=4)
 def test_beam_sorted(subject: Subject, draw: Draw) -> None:
     case = draw_beam_call(
         subject,
@@ -238,7 +238,7 @@ def _is_not_in_the_order_of_sums(case: BeamCall) -> bool:
     return same or bool((np.diff(sums, axis=1) > 0).any())
 
 
-@check("decoding.beam-distinct")
+@check("decoding.beam-distinct", examples=4)
 def test_beam_distinct(subject: Subject, draw: Draw) -> None:
     case = draw_beam_call(subject, draw, beams=draw.integer(2, 4))
     if case.returned == 1:
@@ -249,7 +249,7 @@ def test_beam_distinct(subject: Subject, draw: Draw) -> None:
         holds(different == case.beams, text, actual=rows)
 
 
-@check("decoding.beam-batch-independence")
+@check("decoding.beam-batch-independence", examples=4)
 def test_beam_batch_independence(subject: Subject, draw: Draw) -> None:
     case = draw_beam_call(
         subject,
@@ -278,7 +278,7 @@ def _has_one_that_is_over(case: BeamCall) -> bool:
     return not stops(case.subject) or bool(ended.any() and not ended.all())
 
 
-@check("decoding.beam-begin-stays")
+@check("decoding.beam-begin-stays", examples=4)
 def test_beam_begin_stays(subject: Subject, draw: Draw) -> None:
     case = draw_beam_call(subject, draw, beams=draw.integer(2, 4), batch=draw.choose((2, 1, 2)))
     script = case.script
@@ -297,7 +297,7 @@ def test_beam_begin_stays(subject: Subject, draw: Draw) -> None:
     equal(case.found().tokens, case.expected().tokens, what="hypotheses")
 
 
-@check("decoding.beam-exact-length")
+@check("decoding.beam-exact-length", examples=4)
 def test_beam_exact_length(subject: Subject, draw: Draw) -> None:
     case = draw_beam_call(subject, draw, beams=draw.integer(1, 3), ends_at=99)
     tokens = right(case).tokens
@@ -305,7 +305,7 @@ def test_beam_exact_length(subject: Subject, draw: Draw) -> None:
     holds(special == 0, f"There is padding in {special} places where nothing ended.", actual=tokens)
 
 
-@check("decoding.beam-no-memory-of-calls")
+@check("decoding.beam-no-memory-of-calls", examples=3)
 def test_beam_no_memory_of_calls(subject: Subject, draw: Draw) -> None:
     first = draw_beam_call(subject, draw, beams=3, batch=2)
     probe = first.probe()
@@ -327,7 +327,7 @@ def _other(subject: Subject, draw: Draw, like: Script, batch: int, beams: int) -
     raise Absent(f"{subject.precision} has near ties in every search that was drawn")
 
 
-@check("decoding.beam-impossible-tokens")
+@check("decoding.beam-impossible-tokens", examples=4)
 def test_beam_impossible_tokens(subject: Subject, draw: Draw) -> None:
     case = draw_beam_call(subject, draw, beams=2, ending=1.0, new=draw.integer(3, 5), ends_at=2)
     logits = np.full(case.script.logits.shape, -np.inf)

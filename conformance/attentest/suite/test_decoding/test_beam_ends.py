@@ -32,7 +32,7 @@ def test_beam_finished_keeps(subject: Subject, draw: Draw) -> None:
         holds(set(rest) <= {fill}, text, actual=found.tokens)
 
 
-@check("decoding.beam-finished-not-lost")
+@check("decoding.beam-finished-not-lost", examples=4)
 def test_beam_finished_not_lost(subject: Subject, draw: Draw) -> None:
     require_stop(subject)
     new, ends = draw.integer(4, 6), draw.integer(1, 3)
@@ -69,7 +69,7 @@ def _declared_tokens(case: BeamCall, choice: str, options: tuple[str, str]) -> N
     equal(tokens, expected, what="hypotheses")
 
 
-@check("decoding.beam-finished")
+@check("decoding.beam-finished", examples=4)
 def test_beam_finished(subject: Subject, draw: Draw) -> None:
     require_stop(subject)
     options = ("in-beam", "set-aside")

@@ -26,13 +26,13 @@ from attentest_spec.decoding import next_scores
 from attentest_spec.setting import Array, Setting
 
 
-@check("decoding.greedy-formula")
+@check("decoding.greedy-formula", examples=5)
 def test_greedy_formula(subject: Subject, draw: Draw) -> None:
     for script in (draw_script(draw), draw_script(draw, new=12, ends=[9, NEVER, 3], batch=3)):
         decodes(subject, script)
 
 
-@check("decoding.greedy-own-choice")
+@check("decoding.greedy-own-choice", examples=4)
 def test_greedy_own_choice(subject: Subject, draw: Draw) -> None:
     count, new = draw.batch(), draw.integer(3, 5)
     # A sequence that ends at once shows nothing of what the model is given.
@@ -52,7 +52,7 @@ def test_greedy_own_choice(subject: Subject, draw: Draw) -> None:
             )
 
 
-@check("decoding.last-position")
+@check("decoding.last-position", examples=4)
 def test_last_position(subject: Subject, draw: Draw) -> None:
     script = draw_script(draw, batch=2, new=draw.integer(4, 6), ends=[NEVER, NEVER])
     first = decodes(subject, script)
@@ -65,7 +65,7 @@ def test_last_position(subject: Subject, draw: Draw) -> None:
     equal(again, first, what="decoded tokens for other scores where no prefix leads to")
 
 
-@check("decoding.begin-stays")
+@check("decoding.begin-stays", examples=4)
 def test_begin_stays(subject: Subject, draw: Draw) -> None:
     script = draw_script(draw)
     words = [one for one in range(script.sizes.target_vocabulary) if one not in _special(script)]
@@ -80,7 +80,7 @@ def _special(script: Script) -> tuple[int, ...]:
     return script.sizes.end, script.sizes.target_pad
 
 
-@check("decoding.exact-length")
+@check("decoding.exact-length", examples=4)
 def test_exact_length(subject: Subject, draw: Draw) -> None:
     for new in (draw.integer(2, 6), 1):
         script = draw_script(draw, batch=2, new=new, ends=[NEVER, NEVER])
@@ -90,7 +90,7 @@ def test_exact_length(subject: Subject, draw: Draw) -> None:
     equal(greedy(subject, nothing), script.begin, what="result where nothing is to be added")
 
 
-@check("decoding.stop-at-end")
+@check("decoding.stop-at-end", examples=4)
 def test_stop_at_end(subject: Subject, draw: Draw) -> None:
     new = draw.integer(3, 6)
     script = after_end(draw_script(draw, batch=1, new=new, ends=[draw.integer(1, new - 1)]))
@@ -117,7 +117,7 @@ def test_stop_at_end(subject: Subject, draw: Draw) -> None:
     )
 
 
-@check("decoding.after-end")
+@check("decoding.after-end", examples=4)
 def test_after_end(subject: Subject, draw: Draw) -> None:
     require_stop(subject)
     new = draw.integer(3, 6)
@@ -136,7 +136,7 @@ def test_after_end(subject: Subject, draw: Draw) -> None:
         )
 
 
-@check("decoding.finished-stay-finished")
+@check("decoding.finished-stay-finished", examples=4)
 def test_finished_stay_finished(subject: Subject, draw: Draw) -> None:
     require_stop(subject)
     new = draw.integer(4, 7)
@@ -145,7 +145,7 @@ def test_finished_stay_finished(subject: Subject, draw: Draw) -> None:
     decodes(subject, script, what="tokens of a batch in which sequences have ended")
 
 
-@check("decoding.end-at-once")
+@check("decoding.end-at-once", examples=4)
 def test_end_at_once(subject: Subject, draw: Draw) -> None:
     require_stop(subject)
     for ends in ([1], [1, NEVER], [1, 1]):
@@ -153,7 +153,7 @@ def test_end_at_once(subject: Subject, draw: Draw) -> None:
         decodes(subject, after_end(script), what="tokens where the end token comes at once")
 
 
-@check("decoding.batch-independence")
+@check("decoding.batch-independence", examples=4)
 def test_batch_independence(subject: Subject, draw: Draw) -> None:
     script = draw_script(draw, batch=draw.choose((2, 3, 5)), new=draw.integer(2, 5))
     together = greedy(subject, script)
@@ -164,7 +164,7 @@ def test_batch_independence(subject: Subject, draw: Draw) -> None:
     equal(together, wanted(subject, script), what="decoded tokens")
 
 
-@check("decoding.any-ids")
+@check("decoding.any-ids", examples=4)
 def test_any_ids(subject: Subject, draw: Draw) -> None:
     fixed = subject.limits.pad
     pad = 5 if fixed is None else fixed
@@ -182,7 +182,7 @@ def test_any_ids(subject: Subject, draw: Draw) -> None:
         decodes(subject, script.but(logits=low), what=f"tokens for the ids {named}")
 
 
-@check("decoding.prompt")
+@check("decoding.prompt", examples=4)
 def test_prompt(subject: Subject, draw: Draw) -> None:
     decodes(
         subject,
@@ -212,19 +212,19 @@ def _padded(subject: Subject, draw: Draw, *, left: bool) -> tuple[Array, Array]:
     return after[:, given:], np.concatenate([one[:, -new:] for one in alone])
 
 
-@check("decoding.left-padding")
+@check("decoding.left-padding", examples=4)
 def test_left_padding(subject: Subject, draw: Draw) -> None:
     after, alone = _padded(subject, draw, left=True)
     equal(after, alone, what="new tokens after padding on the left")
 
 
-@check("decoding.right-padding")
+@check("decoding.right-padding", examples=4)
 def test_right_padding(subject: Subject, draw: Draw) -> None:
     after, alone = _padded(subject, draw, left=False)
     equal(after, alone, what="new tokens after padding on the right")
 
 
-@check("decoding.ties")
+@check("decoding.ties", examples=5)
 def test_ties(subject: Subject, draw: Draw) -> None:
     script = draw_script(draw, batch=5, new=1, ends=[NEVER] * 5)
     words = [one for one in range(script.sizes.target_vocabulary) if one not in _special(script)]
@@ -244,7 +244,7 @@ def test_ties(subject: Subject, draw: Draw) -> None:
         equal(greedy(subject, tied), first, what="tokens of another call with equal scores")
 
 
-@check("decoding.impossible-tokens")
+@check("decoding.impossible-tokens", examples=4)
 def test_impossible_tokens(subject: Subject, draw: Draw) -> None:
     script = draw_script(draw, new=draw.integer(2, 4))
     logits = script.logits.copy()
@@ -257,7 +257,7 @@ def test_impossible_tokens(subject: Subject, draw: Draw) -> None:
         decodes(subject, script.but(logits=script.logits - 500.0), what="tokens for small logits")
 
 
-@check("decoding.no-memory-of-calls")
+@check("decoding.no-memory-of-calls", examples=4)
 def test_no_memory_of_calls(subject: Subject, draw: Draw) -> None:
     script = draw_script(draw, batch=2, new=3)
     probe = subject.part("greedy_decoding", script.sizes)
@@ -267,18 +267,18 @@ def test_no_memory_of_calls(subject: Subject, draw: Draw) -> None:
     equal(greedy(subject, script, probe), wanted(subject, script), what="tokens of the last call")
 
 
-@check("decoding.input-untouched")
+@check("decoding.input-untouched", examples=4)
 def test_input_untouched(subject: Subject, draw: Draw) -> None:
     decodes(subject, draw_script(draw))  # every call compares its inputs before and after
 
 
-@check("decoding.token-type")
+@check("decoding.token-type", examples=3)
 def test_token_type(subject: Subject, draw: Draw) -> None:
     tokens = decodes(subject, draw_script(draw))
     holds(tokens.dtype == np.int64, f"The tokens are of the type {tokens.dtype}, not int64.")
 
 
-@check("decoding.mode")
+@check("decoding.mode", examples=4)
 def test_mode(subject: Subject, draw: Draw) -> None:
     script = draw_script(draw, batch=2, new=3, ends=[NEVER, NEVER])
     logits = script.logits.copy()

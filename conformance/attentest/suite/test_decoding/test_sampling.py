@@ -106,7 +106,7 @@ def test_sampling_formula(subject: Subject, draw: Draw) -> None:
     of(subject, logits, temperature=heat, top_k=few, top_p=share).right()
 
 
-@check("decoding.sampling-normalised")
+@check("decoding.sampling-normalised", examples=5)
 def test_sampling_normalised(subject: Subject, draw: Draw) -> None:
     logits = draw_logits(draw, batch=draw.choose((2, 3, 5)))
     share = draw_share(draw, *nucleus_of(subject, logits, 1.3, 3))
@@ -119,7 +119,7 @@ def test_sampling_normalised(subject: Subject, draw: Draw) -> None:
         near(subject, sums, ones, terms=4 * ids, what=f"sums of the probabilities at {settings}")
 
 
-@check("decoding.sampling-unchanged")
+@check("decoding.sampling-unchanged", examples=4)
 def test_sampling_unchanged(subject: Subject, draw: Draw) -> None:
     # In float16 the least probable of 70 tokens has a probability of 0.
     vocabularies = (9, 5) if subject.precision == "float16" else (70, 9, 5)
@@ -128,14 +128,14 @@ def test_sampling_unchanged(subject: Subject, draw: Draw) -> None:
     holds(bool((actual > 0).all()), "A token is filtered out, without a filter.", actual=actual)
 
 
-@check("decoding.sampling-temperature")
+@check("decoding.sampling-temperature", examples=4)
 def test_sampling_temperature(subject: Subject, draw: Draw) -> None:
     logits = draw_logits(draw)
     for heat in (0.5, 2.0, draw.choose((0.8, 1.4))):
         of(subject, logits, temperature=heat).right()
 
 
-@check("decoding.sampling-cold")
+@check("decoding.sampling-cold", examples=4)
 def test_sampling_cold(subject: Subject, draw: Draw) -> None:
     logits = draw_logits(draw)
     best = np.eye(logits.shape[-1])[logits.argmax(axis=-1)]
@@ -145,7 +145,7 @@ def test_sampling_cold(subject: Subject, draw: Draw) -> None:
         near(subject, actual, best, what=f"probabilities at a temperature of {heat}")
 
 
-@check("decoding.sampling-zero-temperature")
+@check("decoding.sampling-zero-temperature", examples=3)
 def test_sampling_zero_temperature(subject: Subject, draw: Draw) -> None:
     logits = draw_logits(draw)
     best = np.eye(logits.shape[-1])[logits.argmax(axis=-1)]
@@ -156,7 +156,7 @@ def test_sampling_zero_temperature(subject: Subject, draw: Draw) -> None:
     equal(actual, best, what="probabilities at a temperature of 0")
 
 
-@check("decoding.sampling-top-k")
+@check("decoding.sampling-top-k", examples=4)
 def test_sampling_top_k(subject: Subject, draw: Draw) -> None:
     logits = draw_logits(draw, batch=draw.choose((2, 3, 5)))
     ids = logits.shape[-1]
@@ -170,7 +170,7 @@ def test_sampling_top_k(subject: Subject, draw: Draw) -> None:
         case.right()
 
 
-@check("decoding.sampling-top-k-ties")
+@check("decoding.sampling-top-k-ties", examples=4)
 def test_sampling_top_k_ties(subject: Subject, draw: Draw) -> None:
     logits = draw_logits(draw, vocabulary=draw.integer(6, 8))
     count = draw.integer(3, 4)
@@ -187,7 +187,7 @@ def test_sampling_top_k_ties(subject: Subject, draw: Draw) -> None:
     holds(bool((kept | ~(logits > least)).all()), f"{text} A better one is lost.", actual=kept)
 
 
-@check("decoding.sampling-top-p")
+@check("decoding.sampling-top-p", examples=5)
 def test_sampling_top_p(subject: Subject, draw: Draw) -> None:
     logits = draw_logits(draw)
     probabilities = softmax(logits)
@@ -206,7 +206,7 @@ def test_sampling_top_p(subject: Subject, draw: Draw) -> None:
     case.right()
 
 
-@check("decoding.sampling-keeps-the-best")
+@check("decoding.sampling-keeps-the-best", examples=4)
 def test_sampling_keeps_the_best(subject: Subject, draw: Draw) -> None:
     logits = draw_logits(draw)
     best = np.eye(logits.shape[-1])[logits.argmax(axis=-1)]
@@ -216,7 +216,7 @@ def test_sampling_keeps_the_best(subject: Subject, draw: Draw) -> None:
         equal(actual, best, what=f"probabilities at {settings}")
 
 
-@check("decoding.sampling-filtered-zero")
+@check("decoding.sampling-filtered-zero", examples=4)
 def test_sampling_filtered_zero(subject: Subject, draw: Draw) -> None:
     logits = draw_logits(draw)
     hidden = draw.rng.random(logits.shape) < 0.3
@@ -233,7 +233,7 @@ def test_sampling_filtered_zero(subject: Subject, draw: Draw) -> None:
     holds(bool((zeros == expected).all()), text, actual=filtered)
 
 
-@check("decoding.sampling-order")
+@check("decoding.sampling-order", examples=4)
 def test_sampling_order(subject: Subject, draw: Draw) -> None:
     heat = draw.choose((2.5, 0.4))
     logits = draw_logits(draw, batch=3, vocabulary=8)
@@ -249,7 +249,7 @@ def test_sampling_order(subject: Subject, draw: Draw) -> None:
     _declared(case, "filter_order", ("temperature-first", "filters-first"))
 
 
-@check("decoding.sampling-nucleus")
+@check("decoding.sampling-nucleus", examples=4)
 def test_sampling_nucleus(subject: Subject, draw: Draw) -> None:
     logits = draw_logits(draw, batch=3, vocabulary=8) / 4
     count = draw.integer(4, 6)
@@ -280,7 +280,7 @@ def _declared(case: Sampling, choice: str, options: tuple[str, str]) -> None:
     matches(case.probe, case.logits, actual=actual, what="probabilities")
 
 
-@check("decoding.sampling-rows-apart")
+@check("decoding.sampling-rows-apart", examples=4)
 def test_sampling_rows_apart(subject: Subject, draw: Draw) -> None:
     logits = draw_logits(draw, batch=draw.choose((2, 3, 5)))
     logits = cast(as_floats(logits) + 2.0 * np.arange(len(logits))[:, None], subject.precision)
@@ -292,7 +292,7 @@ def test_sampling_rows_apart(subject: Subject, draw: Draw) -> None:
         near(subject, as_floats(together), as_floats(np.concatenate(rows)), what=what, terms=16)
 
 
-@check("decoding.sampling-sorted-back")
+@check("decoding.sampling-sorted-back", examples=4)
 def test_sampling_sorted_back(subject: Subject, draw: Draw) -> None:
     logits = draw_logits(draw)
     order = draw.rng.permutation(logits.shape[-1])
@@ -305,7 +305,7 @@ def test_sampling_sorted_back(subject: Subject, draw: Draw) -> None:
         of(subject, logits[:, order], **settings).right()
 
 
-@check("decoding.sampling-shift")
+@check("decoding.sampling-shift", examples=4)
 def test_sampling_shift(subject: Subject, draw: Draw) -> None:
     logits = draw_logits(draw)
     share = draw_share(draw, *nucleus_of(subject, logits, 1.0, 3))
@@ -325,7 +325,7 @@ def test_sampling_shift(subject: Subject, draw: Draw) -> None:
             holds(off <= room, text, actual=actual, expected=before)
 
 
-@check("decoding.sampling-input-untouched")
+@check("decoding.sampling-input-untouched", examples=3)
 def test_sampling_input_untouched(subject: Subject, draw: Draw) -> None:
     logits = draw_logits(draw)
     share = draw_share(draw, *nucleus_of(subject, logits, 1.4, 3))

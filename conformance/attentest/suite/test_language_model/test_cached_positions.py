@@ -27,7 +27,7 @@ from attentest_spec import Choices
 from attentest_spec.setting import Array
 
 
-@check("language_model.cached-positions", examples=2)
+@check("language_model.cached-positions", examples=3)
 def test_cached_positions(subject: Subject, draw: Draw) -> None:
     _require_positions(subject)
     length = draw.length(5, 7)
@@ -35,7 +35,7 @@ def test_cached_positions(subject: Subject, draw: Draw) -> None:
         matches_reference(drawn(subject, draw, chunks), "output with the positions of the cache")
 
 
-@check("language_model.cached-positions-given", examples=2)
+@check("language_model.cached-positions-given", examples=4)
 def test_cached_positions_given(subject: Subject, draw: Draw) -> None:
     _require_positions(subject)
     kind = next(one for one in given_kinds(subject) if one != "shared")
@@ -59,7 +59,7 @@ def _matches_reordered_prompts(subject: Subject, draw: Draw, case: Continued, ki
     matches_reference(again, "output at the positions of rows that were exchanged")
 
 
-@check("language_model.cached-left-padding", examples=2)
+@check("language_model.cached-left-padding", examples=4)
 def test_cached_left_padding(subject: Subject, draw: Draw) -> None:
     chunks = draw.choose(([3, 1, 1], single_steps(5), [2, 2, 1]))
     case = _padded(subject, draw, chunks)
@@ -69,7 +69,7 @@ def test_cached_left_padding(subject: Subject, draw: Draw) -> None:
     matches_reference(_at_own_positions(case.but(mask=mask)))
 
 
-@check("language_model.cached-prompt-padding", examples=2)
+@check("language_model.cached-prompt-padding", examples=4)
 def test_cached_prompt_padding(subject: Subject, draw: Draw) -> None:
     case = _padded(subject, draw, draw.choose(([3, 1, 1, 1], [4, 2, 1], [3, 2, 1])))
     case = _at_own_positions(case.but(mask=_prompt_mask(case)))
@@ -85,7 +85,7 @@ def test_cached_prompt_padding(subject: Subject, draw: Draw) -> None:
     matches_reference(again, "output of padded rows that were exchanged")
 
 
-@check("language_model.cached-padded-positions", examples=2)
+@check("language_model.cached-padded-positions", examples=3)
 def test_cached_padded_positions(subject: Subject, draw: Draw) -> None:
     _require_positions(subject)
     supported_kinds(subject, ("none",))

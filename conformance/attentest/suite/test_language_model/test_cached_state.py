@@ -18,7 +18,7 @@ from attentest.testing.draw import Draw
 from attentest_spec.parameters import head_width, key_heads
 
 
-@check("language_model.cached-reset", examples=2)
+@check("language_model.cached-reset", examples=3)
 def test_cached_reset(subject: Subject, draw: Draw) -> None:
     # Room for a text that goes on with the last one: a wrong answer is clearer than an error.
     probe = build(subject, draw, cached_sizes(subject, draw))
@@ -53,14 +53,14 @@ def test_cached_own_cache(subject: Subject, draw: Draw) -> None:
         matches_reference(case.but(probe=probe), "output of one of two models")
 
 
-@check("language_model.cached-sessions", examples=2)
+@check("language_model.cached-sessions", examples=3)
 def test_cached_sessions(subject: Subject, draw: Draw) -> None:
     case = drawn(subject, draw, single_steps(6)).but(after=[-1, -1, 0, 1, 2, 3])
     what = "output of two that take turns"
     matches_where_declared(case.probe, case, "cache_sessions", what=what)
 
 
-@check("language_model.cached-continued-twice", examples=2)
+@check("language_model.cached-continued-twice", examples=3)
 def test_cached_continued_twice(subject: Subject, draw: Draw) -> None:
     case = drawn(subject, draw, [2, 1, 1, 1]).but(after=[-1, 0, 0, 1])
     what = "output after one prefix was continued twice"

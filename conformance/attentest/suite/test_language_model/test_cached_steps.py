@@ -44,13 +44,14 @@ def _formula_in_use(subject: Subject, draw: Draw, size: SizesInUse) -> None:
 
 @check(
     "language_model.cached-formula",
+    examples=3,
     in_use=at_sizes_in_use(_formula_in_use, WIDE, MANY),
 )
 def test_cached_formula(subject: Subject, draw: Draw) -> None:
     matches_reference(drawn(subject, draw, single_steps(draw.length(4, 7))))
 
 
-@check("language_model.cached-chunks", examples=2)
+@check("language_model.cached-chunks", examples=3)
 def test_cached_chunks(subject: Subject, draw: Draw) -> None:
     length = draw.length(5, 8)
     whole = drawn(subject, draw, [length])
@@ -66,7 +67,7 @@ def test_cached_chunks(subject: Subject, draw: Draw) -> None:
         )
 
 
-@check("language_model.cached-window", examples=2)
+@check("language_model.cached-window", examples=4)
 def test_cached_window(subject: Subject, draw: Draw) -> None:
     if subject.choices.attention_window == "none":
         raise Absent(f"{subject.name} has no window")
@@ -83,7 +84,7 @@ def test_cached_window(subject: Subject, draw: Draw) -> None:
         matches_reference(case, f"output with a window of {window}")
 
 
-@check("language_model.cached-key-heads", examples=2)
+@check("language_model.cached-key-heads", examples=3)
 def test_cached_key_heads(subject: Subject, draw: Draw) -> None:
     if subject.choices.key_heads != "fewer":
         raise Absent(f"every head of {subject.name} has keys of its own")
@@ -108,7 +109,7 @@ def test_cached_long(subject: Subject, draw: Draw) -> None:
     matches_reference(case, f"output after {length - 3} tokens")
 
 
-@check("language_model.cached-reorder", examples=2)
+@check("language_model.cached-reorder", examples=4)
 def test_cached_reorder(subject: Subject, draw: Draw) -> None:
     chunks = draw.choose(([2, 1, 1, 1, 1], single_steps(5), [3, 1, 1, 2]))
     case = drawn(subject, draw, chunks, rows=5)
@@ -120,7 +121,7 @@ def test_cached_reorder(subject: Subject, draw: Draw) -> None:
     matches_reference(case, "output after rows were reordered")
 
 
-@check("language_model.cached-batch", examples=2)
+@check("language_model.cached-batch", examples=3)
 def test_cached_batch(subject: Subject, draw: Draw) -> None:
     case = drawn(subject, draw, [draw.choose((2, 1)), 1, 1])
     whole = case.output()
@@ -135,7 +136,7 @@ def test_cached_batch(subject: Subject, draw: Draw) -> None:
         )
 
 
-@check("language_model.cached-shapes", examples=2)
+@check("language_model.cached-shapes", examples=3)
 def test_cached_shapes(subject: Subject, draw: Draw) -> None:
     for chunks in ([1], [2, 1], [1, 2]):
         case = drawn(subject, draw, chunks, rows=draw.choose((1, 2)))
@@ -144,7 +145,7 @@ def test_cached_shapes(subject: Subject, draw: Draw) -> None:
         finite(output)
 
 
-@check("language_model.cached-single-precision", examples=2)
+@check("language_model.cached-single-precision", examples=3)
 def test_cached_single_precision(subject: Subject, draw: Draw) -> None:
     _in_precision(subject, draw, "float32")
 

@@ -34,7 +34,7 @@ from attentest_spec.parameters import count, learned_positions
 from attentest_spec.parameters import draw as draw_parameters
 
 
-@check("language_model.shapes", examples=2)
+@check("language_model.shapes", examples=3)
 def test_shapes(subject: Subject, draw: Draw) -> None:
     case = draw_text(subject, draw)
     for tokens in (case.tokens, case.tokens[:1], case.tokens[:, :1], case.tokens[:1, :1]):

@@ -21,7 +21,7 @@ from attentest_spec.setting import Array
 Lengths = tuple[int, ...]
 
 
-@check("language_model.packed-documents", examples=2)
+@check("language_model.packed-documents", examples=4)
 def test_packed_documents(subject: Subject, draw: Draw) -> None:
     supported_kinds(subject, ("per-sample",))
     side = "right" if draw.choose((True, False)) and _hides_padding(subject) else ""
@@ -29,7 +29,7 @@ def test_packed_documents(subject: Subject, draw: Draw) -> None:
     shows_declared(case.but(positions=_drawn(draw, case)[0]), "packed_documents")
 
 
-@check("language_model.document-alone", examples=2)
+@check("language_model.document-alone", examples=4)
 def test_document_alone(subject: Subject, draw: Draw) -> None:
     if subject.choices.packed_documents != "by-positions":
         raise Absent(f"a row is one text for {subject.name}")

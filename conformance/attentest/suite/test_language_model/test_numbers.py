@@ -37,6 +37,7 @@ def _formula_in_use(subject: Subject, draw: Draw, size: SizesInUse) -> None:
 
 @check(
     "language_model.formula",
+    examples=3,
     in_use=at_sizes_in_use(_formula_in_use, WIDE, MANY, LONG, WORDS),
 )
 def test_formula(subject: Subject, draw: Draw) -> None:
@@ -57,6 +58,7 @@ def _layer_in_use(subject: Subject, draw: Draw, size: SizesInUse) -> None:
 
 @check(
     "language_model.layer-formula",
+    examples=5,
     in_use=at_sizes_in_use(_layer_in_use, WIDE, MANY, LONG),
 )
 def test_layer_formula(subject: Subject, draw: Draw) -> None:
@@ -77,22 +79,22 @@ def test_layer_formula(subject: Subject, draw: Draw) -> None:
         matches(probe, *inputs, actual=probe.output(*inputs), rows=rows)
 
 
-@check("language_model.norm-kind", examples=2)
+@check("language_model.norm-kind", examples=4)
 def test_norm_kind(subject: Subject, draw: Draw) -> None:
     shows_declared(draw_text(subject, draw), "norm_kind")
 
 
-@check("language_model.block-norms", examples=2)
+@check("language_model.block-norms", examples=4)
 def test_block_norms(subject: Subject, draw: Draw) -> None:
     shows_declared(draw_text(subject, draw, layers=1), "block_norms")
 
 
-@check("language_model.block-layout", examples=2)
+@check("language_model.block-layout", examples=4)
 def test_block_layout(subject: Subject, draw: Draw) -> None:
     shows_declared(draw_text(subject, draw), "block_layout")
 
 
-@check("language_model.rotary", examples=2)
+@check("language_model.rotary", examples=4)
 def test_rotary(subject: Subject, draw: Draw) -> None:
     case = draw_text(subject, draw, length=draw.length(5, 9), layers=draw.layers(2, 3))
     shows_declared(case, "attention_rotary")
@@ -111,7 +113,7 @@ def test_every_layer_counts(subject: Subject, draw: Draw) -> None:
             holds(changes > 0, f"The output is the same with another {name}.")
 
 
-@check("language_model.float32", examples=2)
+@check("language_model.float32", examples=3)
 def test_float32(subject: Subject, draw: Draw) -> None:
     case = draw_text(subject, draw, precision="float32", layers=draw.layers(1, 2))
     actual = case.output()
@@ -137,7 +139,7 @@ def test_half_precision(subject: Subject, draw: Draw) -> None:
         holds(float(np.ptp(output.astype(float))) > 0, "The output is the same everywhere.")
 
 
-@check("language_model.positions-given", examples=2)
+@check("language_model.positions-given", examples=4)
 def test_positions_given(subject: Subject, draw: Draw) -> None:
     kinds = given_kinds(subject)[:1]
     if not _has_positions(subject):

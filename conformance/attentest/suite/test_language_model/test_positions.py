@@ -24,13 +24,13 @@ from attentest.testing.draw import Draw
 from attentest_spec.setting import Array
 
 
-@check("language_model.padded-positions", examples=2)
+@check("language_model.padded-positions", examples=4)
 def test_padded_positions(subject: Subject, draw: Draw) -> None:
     supported_kinds(subject, ("none",))
     shows_declared(draw_text(subject, draw, side="left"), "padded_positions")
 
 
-@check("language_model.default-positions", examples=2)
+@check("language_model.default-positions", examples=3)
 def test_default_positions(subject: Subject, draw: Draw) -> None:
     case = draw_text(subject, draw, length=draw.length(3, 5))
     first = matches_text(case).copy()
@@ -40,7 +40,7 @@ def test_default_positions(subject: Subject, draw: Draw) -> None:
     agree(case, case.output(), first, what="output of a second call with the same tokens")
 
 
-@check("language_model.distance-alone", examples=2)
+@check("language_model.distance-alone", examples=3)
 def test_distance_alone(subject: Subject, draw: Draw) -> None:
     choices = subject.choices
     if choices.attention_rotary == "none" or choices.positional_encoding != "none":
@@ -57,7 +57,7 @@ def test_distance_alone(subject: Subject, draw: Draw) -> None:
     agree(far, far.output(), near.output(), what="output with all positions moved by one number")
 
 
-@check("language_model.order-matters", examples=2)
+@check("language_model.order-matters", examples=3)
 def test_order_matters(subject: Subject, draw: Draw) -> None:
     choices = subject.choices
     if choices.attention_rotary == "none" and choices.positional_encoding == "none":
@@ -101,7 +101,7 @@ def _before(step: int, case: Text, later: Text) -> tuple[Array, Array]:
     return first, second
 
 
-@check("language_model.prefix-consistency", examples=2)
+@check("language_model.prefix-consistency", examples=3)
 def test_prefix_consistency(subject: Subject, draw: Draw) -> None:
     if subject.choices.rotary_scaling == "dynamic-ntk":
         raise Absent("dynamic scaling depends on the length of the text")
@@ -113,15 +113,17 @@ def test_prefix_consistency(subject: Subject, draw: Draw) -> None:
     agree(case, prefix.output(), case.output()[:, :steps], what=what)
 
 
-@check("language_model.left-padding", examples=2)
+@check("language_model.left-padding", examples=4)
 def test_left_padding(subject: Subject, draw: Draw) -> None:
     require_mask(subject)
-    case = draw_text(subject, draw, side="left", length=draw.length(4, 7))
+    # What is no number in a row of padding spreads to others in the second layer.
+    layers = draw.several_layers()
+    case = draw_text(subject, draw, side="left", length=draw.length(4, 7), layers=layers)
     mask = np.asarray(case.mask)
     _as_alone(case.but(positions=_of_first_tokens(subject, mask)), draw)
 
 
-@check("language_model.right-padding", examples=2)
+@check("language_model.right-padding", examples=4)
 def test_right_padding(subject: Subject, draw: Draw) -> None:
     hides = "padding" in subject.limits.masks
     case = draw_text(subject, draw, side="right" if hides else "", length=draw.length(4, 7))
@@ -160,7 +162,7 @@ def _as_prefix(case: Text, length: int) -> None:
     agree(case, alone.output(), case.output()[:, :length], what="output without later tokens")
 
 
-@check("language_model.batch-independence", examples=2)
+@check("language_model.batch-independence", examples=3)
 def test_batch_independence(subject: Subject, draw: Draw) -> None:
     case = draw_text(subject, draw, batch=draw.choose((3, 2, 4)), length=draw.length(2, 6))
     together = as_floats(matches_text(case))
