@@ -12,6 +12,7 @@ from attentest.judging.judge import judge
 from attentest.results.verdict import Status
 from attentest.targets.adapt import Unclear
 from attentest.targets.adapt.parameters import found
+from attentest.targets.constants import components, models
 from attentest.targets.constants.copies import Constants
 from attentest.targets.members import adapter_text
 from attentest.targets.whole import AdaptedWhole
@@ -31,7 +32,7 @@ batch_size = 32
 """
 BUSY = """\
 start = time.process_time()
-while time.process_time() < start + 1.1:
+while time.process_time() < start + 0.3:
     pass
 """
 CLAUSES = ("formula", "causality", "pickle")
@@ -173,7 +174,11 @@ def test_constant_that_is_given_stays(tmp_path: Path) -> None:
     assert backend.limits.inner_width == 64
 
 
-def test_file_that_takes_long_to_run_is_asked_about(tmp_path: Path) -> None:
+def test_file_that_takes_long_to_run_is_asked_about(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for reader in (components, models):
+        monkeypatch.setattr(reader, "SECONDS", 0.2)
     slow = ("import torch\n", "import time\n\nimport torch\n\n" + BUSY)
     with pytest.raises(Unclear, match="could not be built"):
         attentest.adapted(written(tmp_path, "constants.py", slow))
