@@ -64,6 +64,10 @@ class Draw:
             raise Absent(f"{self.subject.name} is limited to length {limit}; {low} is needed")
         return self.integer(low, high if limit is None else min(high, limit))
 
+    def at_least(self, low: int) -> int:
+        """Draw a sequence length from `low` on, or the longest within the limits."""
+        return self.length(min(low, self.subject.limits.length or low))
+
     def lengths(self) -> tuple[int, int]:
         """Draw two different lengths, the first above or below the second."""
         short = self.length(1, 4)

@@ -43,8 +43,10 @@ def _formula_in_use(subject: Subject, draw: Draw, size: SizesInUse) -> None:
     in_use=at_sizes_in_use(_formula_in_use, WIDE, MANY, LONG),
 )
 def test_formula(subject: Subject, draw: Draw) -> None:
-    for width, scale in ((0, 0.0), (72, 1.0)):
-        case = draw_call(subject, draw, width=width, scale=scale)
+    # Several heads, and more than one visible key, whose score does not count.
+    lengths = draw.at_least(2), draw.at_least(4)
+    wide = draw_call(subject, draw, width=72, scale=1.0, lengths=lengths, heads=draw.several())
+    for case in (draw_call(subject, draw), wide):
         matches(case.probe, *case.inputs, actual=case.output())
 
 

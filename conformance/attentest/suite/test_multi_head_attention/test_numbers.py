@@ -31,9 +31,13 @@ def _formula_in_use(subject: Subject, draw: Draw, size: SizesInUse) -> None:
     in_use=at_sizes_in_use(_formula_in_use, WIDER, MANY, LONG),
 )
 def test_formula(subject: Subject, draw: Draw) -> None:
-    for sizes in (draw_sizes(draw), draw_sizes(draw, draw.most_heads())):
+    several = draw.at_least(2), draw.at_least(4)  # of one visible key the score does not count
+    for sizes, lengths in (
+        (draw_sizes(draw), None),
+        (draw_sizes(draw, draw.most_heads()), several),
+    ):
         probe = build_loaded(subject, draw, sizes)
-        matches_reference(draw_call(draw, probe, scale=draw.scale() ** 0.5))
+        matches_reference(draw_call(draw, probe, scale=draw.scale() ** 0.5, lengths=lengths))
 
 
 @check("multi_head_attention.one-head-is-attention")
