@@ -60,7 +60,7 @@ _NAMES = {
     "padding_mask": (
         "paddingmask padmask keypaddingmask attnpadmask attnpaddingmask attentionpaddingmask "
         "srcmask sourcemask srcpaddingmask srcpadmask encodermask inputmask sequencemask "
-        "lengthmask lengthsmask lengthstomask lengthtomask lenstomask maskfromlengths "
+        "lengthmask lengthsmask lengthstomask lengthtomask lenstomask lenmask maskfromlengths "
         "maskfromlens getmaskfromlengths getmaskfromlens lengthstopaddingmask"
     ),
     "causal_mask": (
