@@ -54,7 +54,5 @@ def test_arguments_are_read_by_measurement(tmp_path: Path, name: str, said: str)
         ("make_len_mask", ".transpose(0, 1)", ".transpose(0, 1).flip(1)"),
     ],
 )
-def test_wrong_masks_are_no_such_reading(
-    tmp_path: Path, name: str, right: str, wrong: str
-) -> None:
+def test_wrong_masks_are_no_such_reading(tmp_path: Path, name: str, right: str, wrong: str) -> None:
     assert asked_or_broken(tmp_path, name, CODE, right, wrong, EXACT)

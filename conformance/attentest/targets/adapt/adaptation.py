@@ -64,7 +64,7 @@ from attentest.targets.adapt.training.batches import adapt_batch
 from attentest.targets.adapt.ungiven import ungiven_of
 from attentest.targets.adapt.wrappers.applied import applied_by_caller
 from attentest.targets.adapt.wrappers.core import without_norm
-from attentest.targets.adapt.wrappers.networked import around_gate
+from attentest.targets.adapt.wrappers.networked import network_of_gate
 from attentest.targets.adapt.wrappers.placed import without_positions
 from attentest.targets.adapt.wrappers.projected import without_output
 from attentest.targets.adapt.wrappers.turning import turned_by_caller
@@ -265,11 +265,9 @@ def _shapes(probe: Probe) -> dict[str, torch.Size]:
 
 
 def _adapted(code: Code, reading: Reading) -> Adapted:
-    for by_caller in (turned_by_caller, applied_by_caller):
+    for by_caller in (turned_by_caller, applied_by_caller, network_of_gate):
         if (made := by_caller(code, reading, _adapted)) is not None:
             return made
-    if (network := around_gate(code, reading)) is not None:
-        return _adapted(network, reading)
     inferred = _inferred(code, reading)
     probe, adapter, found = inferred.probe, inferred.adapter, inferred.found
     if (other := without_output(code, probe, adapter.returns, found, reading)) is not None:

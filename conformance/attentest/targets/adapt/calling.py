@@ -21,6 +21,7 @@ from attentest.targets.adapt.masks import Style, is_length
 from attentest.targets.adapt.probing import Probe
 from attentest.targets.adapt.reading import GUIDE, Attempt, Contrary, Reading, Unclear
 from attentest.targets.adapt.unspecified import samples
+from attentest.targets.adapt.unspecified.frozen_tables import demand_trained
 from attentest.targets.adapt.unspecified.gates import demand_network
 from attentest.targets.adapt.unspecified.rows_of_ids import demand_vectors
 from attentest_spec import COMPONENTS
@@ -42,6 +43,8 @@ def adapter_of(code: Code, reading: Reading) -> tuple[Probe, Adapter, list[str]]
     carried = arguments.read(code.name, code.component, code.signature, reading)
     adapter = Adapter(code.component, code.signature, carried, layouts(code.component)[0])
     probe, adapter, keys, how = _with_layout(code, adapter, reading)
+    if not reading.anyway:
+        demand_trained(code.name, probe, adapter)
     if "x" not in reading.arguments:
         demand_query(code.name, probe, adapter)
     adapter, said = _masked(probe, adapter, code, reading, keys)

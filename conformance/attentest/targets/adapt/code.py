@@ -86,11 +86,10 @@ class Code:
     of_function: Mapping[str, Filling] = field(default_factory=dict)
     otherwise: "Code | None" = None
 
-    def wrapped(self, wrapper: Wrapper, signature: inspect.Signature | None = None) -> "Code":
-        """Return it with `wrapper` around what is built, which may have its own `signature`."""
-        build, called = self.build, signature or self.signature
-        made = replace(self, wrapper=wrapper, signature=called)
-        return replace(made, build=lambda sizes: wrapper(build(sizes), sizes))
+    def wrapped(self, wrapper: Wrapper) -> "Code":
+        """Return it with `wrapper` around what is built."""
+        build = self.build
+        return replace(self, wrapper=wrapper, build=lambda sizes: wrapper(build(sizes), sizes))
 
     @property
     def origin(self) -> Origin:

@@ -32,6 +32,7 @@ from attentest.targets.adapt.fillings import (
     sizes_by_words,
     sizes_known,
 )
+from attentest.targets.adapt.lazy import materialised
 from attentest.targets.adapt.names import AT_CALLS, CONFIGURATION, RATIO, SIZES
 from attentest.targets.adapt.probing import SIZES as PROBED
 from attentest.targets.adapt.probing import undisturbed
@@ -61,7 +62,8 @@ class Construction:
     def __call__(self, sizes: Sizes) -> Any:
         """Build at `sizes`."""
         make = copied_at(self.make, self.constants, sizes)
-        return make(**{own: filling.value(sizes) for own, filling in self.fillings.items()})
+        made = make(**{own: filling.value(sizes) for own, filling in self.fillings.items()})
+        return materialised(made, sizes)
 
     @property
     def known(self) -> frozenset[str]:

@@ -122,7 +122,7 @@ INNER = words(
     "decoderffndim encoderffnembeddim decoderffnembeddim ninner innerunits innersize dunits "
     "dimhidden ffnsize nhidden ffinnerdim inner feedforwarddimension nstate numff "
     "intermediatefeatures ffndimension nmlphidden mlpsize mlpwidth mlphidden mlphiddendim "
-    "linearunits eunits dinnerhid innerhid"
+    "linearunits eunits dinnerhid innerhid feedforwardnumhidden ffnumhidden numhiddenff"
 )
 """The inner width of a feed-forward network; some are the model's where no other name is."""
 
@@ -148,7 +148,7 @@ SIZES: Mapping[str, Sequence[str]] = {
     ),
     "layers": words(
         "layers numlayers nlayers nlayer n depth numencoderlayers numdecoderlayers nblocks "
-        "numblocks numhiddenlayers nx blocks encoderlayers decoderlayers nencoderlayers "
+        "numblocks numhiddenlayers nx blocks numblks nblks blks encoderlayers decoderlayers nencoderlayers "
         "ndecoderlayers enclayers declayers numenclayers numdeclayers encdepth decdepth "
         "numencoderblocks numdecoderblocks encoderblocks decoderblocks nencoderblocks "
         "ndecoderblocks encodelayers decodelayers nenclayers ndeclayers nenclayer ndeclayer "
@@ -267,7 +267,8 @@ BATCH_RESULTS: Mapping[str, Sequence[str]] = {
 """Names of the results of a batch, in the order of the contract."""
 
 HEAD_WIDTH = words(
-    "dk dv dq dkv headdim dimhead headsize dhead dimperhead dimk dimv dkey dvalue attentionheaddim"
+    "dk dv dq dkv headdim dimhead headsize dhead dimperhead dimk dimv dkey dvalue attentionheaddim "
+    "nembdperhead embdperhead dimsperhead headdims"
 )
 """The width of one head."""
 

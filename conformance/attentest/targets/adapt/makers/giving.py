@@ -155,6 +155,6 @@ def _of_positions(needed: Sequence[str], fixed: dict[str, Any]) -> Iterator[Givi
     if len(needed) == 2:
         first, second = needed
         yield Giving(Arguments({"length": first}, fixed=fixed, computed={second: "length"}))
-    if len(needed) == 1:
+    if 1 <= len(needed) <= 2:
         for one in _POSITIONS:
-            yield Giving(Arguments({}, fixed=fixed, computed={needed[0]: one}))
+            yield Giving(Arguments({}, fixed=fixed, computed=dict.fromkeys(needed, one)))

@@ -18,7 +18,7 @@ from attentest.harness.reproduction import Action, Build, Call
 from attentest.results.text import summary
 from attentest.targets.adapt.assumptions import assumed, declared_choices, pairs
 from attentest.targets.adapt.components import squashed
-from attentest.targets.adapt.reading import Reading, Unclear
+from attentest.targets.adapt.reading import Attempt, Reading, Unclear
 from attentest.targets.adapt.training.constants import constants_of
 from attentest.targets.adapt.training.schedule_call import Schedule
 from attentest.targets.adapt.training.schedule_names import (
@@ -261,8 +261,20 @@ def _unlisted(found: Schedule | Counting, own: str, reading: Reading) -> Found:
         return found, {}
     raise Unclear(
         f"The rates of {own} are those of no listed schedule. Say which one it should be with "
-        f"--choice schedule=NAME, one of: {', '.join(CHOICES['schedule'].names)}."
+        f"--choice schedule=NAME, one of: {', '.join(CHOICES['schedule'].names)}.",
+        attempts=list(_attempts(found)),
     )
+
+
+def _attempts(found: Schedule | Counting) -> Iterator[Attempt]:
+    """Yield that one number with a default is 0 or 1: the last rate, or the power of the decay."""
+    taken = {*found.roles.values(), *found.fixed}
+    for value in (0, 1):
+        for own, one in inspect.signature(found.thing).parameters.items():
+            usual = one.default
+            number = isinstance(usual, int | float) and not isinstance(usual, bool)
+            if own not in taken and number and usual not in (-1, value):
+                yield Attempt(given={own: value})
 
 
 def _options() -> list[Choices]:

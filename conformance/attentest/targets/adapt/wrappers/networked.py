@@ -4,7 +4,9 @@ The class needs nothing else of the suite: reproductions and written adapters co
 """
 
 import inspect
-from typing import Any
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -13,7 +15,7 @@ from attentest.targets.adapt.code import Code
 from attentest.targets.adapt.probing import SIZES, undisturbed
 from attentest.targets.adapt.reading import Reading
 from attentest.targets.adapt.unspecified.gates import gate_alone
-from attentest.targets.adapt.wrappers.wrapper import WIDTHS, Wrapper
+from attentest.targets.adapt.wrappers.wrapper import WIDTHS, Read, Wrapper
 
 
 class Networked(nn.Module):
@@ -49,8 +51,11 @@ _SENTENCE = (
 )
 
 
-def around_gate(code: Code, reading: Reading) -> Code | None:
-    """Return a gate alone with the projections of a network around it, None for other code."""
+B = TypeVar("B", bound=Read)
+
+
+def network_of_gate(code: Code, reading: Reading, read: Callable[[Code, Reading], B]) -> B | None:
+    """Return the backend of a gate alone in the network around it, None for other code."""
     if code.component != "feed_forward" or code.wrapper is not None or reading.strict:
         return None
     try:
@@ -63,4 +68,4 @@ def around_gate(code: Code, reading: Reading) -> Code | None:
     signature = inspect.signature(Networked.forward)
     own = signature.replace(parameters=[*signature.parameters.values()][1:])
     around = Wrapper(Networked, NETWORKED_SOURCE, WIDTHS, _SENTENCE)
-    return code.wrapped(around, own)
+    return read(replace(code.wrapped(around), signature=own), reading)
