@@ -285,8 +285,7 @@ def _adapted(code: Code, reading: Reading) -> Adapted:
         head, *rest = made.understood
         whole_text = (head, sentence, *rest)
         return replace(made, assumed=(*made.assumed, sentence), understood=whole_text)
-    backend, probe, adapter = inferred.backend, inferred.probe, inferred.adapter
-    found, said = inferred.found, inferred.said
+    backend, said = inferred.backend, inferred.said
     findings, single = identify(backend), None
     if not reading.strict:
         given = {**probe.given(adapter, keys=5), **any_masks(adapter)}

@@ -148,11 +148,11 @@ SIZES: Mapping[str, Sequence[str]] = {
     ),
     "layers": words(
         "layers numlayers nlayers nlayer n depth numencoderlayers numdecoderlayers nblocks "
-        "numblocks numhiddenlayers nx blocks numblks nblks blks encoderlayers decoderlayers nencoderlayers "
+        "numblocks numhiddenlayers nx blocks encoderlayers decoderlayers nencoderlayers "
         "ndecoderlayers enclayers declayers numenclayers numdeclayers encdepth decdepth "
         "numencoderblocks numdecoderblocks encoderblocks decoderblocks nencoderblocks "
         "ndecoderblocks encodelayers decodelayers nenclayers ndeclayers nenclayer ndeclayer "
-        "encoderlayer decoderlayer numencoder numdecoder nencoder ndecoder"
+        "encoderlayer decoderlayer numencoder numdecoder nencoder ndecoder numblks nblks blks"
     ),
     "max_length": words(
         "maxlen maxlength maxseqlen maxseqlength maxpositionembeddings blocksize contextlength "

@@ -134,10 +134,7 @@ class Probe:
         return found or f"its result holds no tensor of shape {output}"
 
     def _rows(self, adapter: Adapter, result: Any, output: tuple[int, ...]) -> Returns | None:
-        """Return the place of rows for whole numbers (B, L), which hold positions by their name.
-
-        What has another name has to give the same rows for all of them.
-        """
+        """Return the place of rows for positions, or for numbers (B, L) that change nothing."""
 
         def rows(numbers: Tensor) -> Any:
             with undisturbed():
