@@ -267,14 +267,17 @@ def _unlisted(found: Schedule | Counting, own: str, reading: Reading) -> Found:
 
 
 def _attempts(found: Schedule | Counting) -> Iterator[Attempt]:
-    """Yield that one number with a default is 0 or 1: the last rate, or the power of the decay."""
+    """Yield that one small number is 0, as a last rate, or a larger one 1, as a power.
+
+    A power of 0 would give a constant rate, and excuse any mistake in the decay.
+    """
     taken = {*found.roles.values(), *found.fixed}
-    for value in (0, 1):
-        for own, one in inspect.signature(found.thing).parameters.items():
-            usual = one.default
-            number = isinstance(usual, int | float) and not isinstance(usual, bool)
-            if own not in taken and number and usual not in (-1, value):
-                yield Attempt(given={own: value})
+    for own, one in inspect.signature(found.thing).parameters.items():
+        usual = one.default
+        number = isinstance(usual, int | float) and not isinstance(usual, bool)
+        if own not in taken and number and usual > 0:
+            value = 1 if usual >= 0.5 else 0
+            yield from [Attempt(given={own: value})] * (value != usual)
 
 
 def _options() -> list[Choices]:
