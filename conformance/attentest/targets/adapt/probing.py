@@ -19,8 +19,7 @@ from attentest.results.text import summary
 from attentest.targets.adapt.adapter import Adapter
 from attentest.targets.adapt.layouts import NUMBERS, layouts
 from attentest.targets.adapt.masks import STYLES, Style, masks_of_lengths
-from attentest.targets.adapt.results import Returns, returns
-from attentest.targets.adapt.rows import ignores_numbers, rows_of, table
+from attentest.targets.adapt.results import Returns, ignores_numbers, returns, rows_of, table
 from attentest_spec import COMPONENTS, Sizes
 
 SIZES = Sizes(

@@ -18,11 +18,11 @@ from attentest.targets.adapt.construction import Construction, splits_heads
 from attentest.targets.adapt.encoders.stack import STACK_SOURCE
 from attentest.targets.adapt.fillings import Filling, head_width
 from attentest.targets.adapt.layouts import split
-from attentest.targets.adapt.lazy import LAZY_SOURCE, materialised
 from attentest.targets.adapt.makers.maker import CODE, Maker, as_long, with_axes
 from attentest.targets.adapt.masks import lengths_of, shaped_mask
 from attentest.targets.adapt.parameters.telling import lines as table_lines
 from attentest.targets.adapt.probing import SIZES
+from attentest.targets.adapt.wrappers.lazy import LAZY_SOURCE, materialised
 from attentest.targets.adapt.writing.values import Expression, Writer
 from attentest.targets.constants.copies import COPIES_SOURCE, copied
 from attentest.targets.layout import folded
