@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from mistaken_code import adapted
+from mistaken_code import adapted, asked_or_broken, broken
 
 from attentest.targets.adapt import Unclear
 
@@ -72,6 +72,32 @@ def get_decay(step, warmup_steps, total_steps, power=2.0):
         return step / max(1, warmup_steps)
     return ((total_steps - step) / max(1, total_steps - warmup_steps)) ** power
 """
+
+
+HEADS = """
+from torch import nn
+
+
+class EncoderBlock(nn.Module):
+    def __init__(self, d_model, heads, d_ff):
+        super().__init__()
+        self.attn = nn.MultiheadAttention(d_model, heads, batch_first=True)
+        self.norm1, self.norm2 = nn.LayerNorm(d_model), nn.LayerNorm(d_model)
+        self.ff = nn.Sequential(nn.Linear(d_model, d_ff), nn.ReLU(), nn.Linear(d_ff, d_model))
+
+    def forward(self, x, head_mask=None):
+        y = self.attn(x, x, x, need_weights=False)[0]
+        x = self.norm1(x + (y if head_mask is None else y * head_mask))
+        return self.norm2(x + self.ff(x))
+"""
+
+
+def test_factors_of_heads_are_no_mask(tmp_path: Path) -> None:
+    backend = adapted(tmp_path, "EncoderBlock", HEADS)
+    assert any("not given: head_mask" in one for one in backend.understood)
+    assert broken(backend, "encoder.layer-formula") == []
+    right, wrong = "self.norm1(x + (y", "self.norm1((y"
+    assert asked_or_broken(tmp_path, "EncoderBlock", HEADS, right, wrong, "encoder.layer-formula")
 
 
 @pytest.mark.parametrize(

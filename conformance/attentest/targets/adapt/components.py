@@ -39,6 +39,7 @@ _NAMES = {
     "positional_encoding": (
         "positionalencoding positionencoding positionalembedding positionembedding posenc "
         "positionalencoder sinusoidalpositionalencoding sinusoidalpositionalembedding "
+        "positionencoder sinusoidalpositionencoder "
         "learnedpositionalencoding learnedpositionalembedding positionalencodinglayer "
         "sinusoidencodingtable sinusoidalencodingtable sinusoidtable sinusoidaltable "
         "positionencodingtable positionalencodingtable"

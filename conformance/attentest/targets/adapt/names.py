@@ -109,7 +109,7 @@ WIDTH = words(
     "nummodel depthatt depthout depthkeyvalue numqinputchannels numkvinputchannels "
     "nchannels din dout dinput doutput nembed nfeatures nhidden "
     "embeddingdimension modeldimension nunits units outdim encoderembeddim decoderembeddim "
-    "querydim contextdim dimensionality attentiondim dhid e"
+    "querydim contextdim dimensionality attentiondim dhid encodingdim e"
 )
 """The width of the model, input and output widths included."""
 
