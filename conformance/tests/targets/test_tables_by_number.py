@@ -30,9 +30,20 @@ class PositionEmbedding(nn.Module):
 
     def forward(self, position_ids):
         return self.table(position_ids)
+
+
+class ShapedPositionalEmbedding(nn.Module):
+    def __init__(self, num_positions, embedding_dim):
+        super().__init__()
+        self.table = nn.Embedding(num_positions, embedding_dim)
+
+    def forward(self, input_ids_shape, past_key_values_length=0):
+        batch, length = input_ids_shape[:2]
+        first = past_key_values_length
+        return self.table(torch.arange(first, first + length, device=self.table.weight.device))
 """
 FORMULA = "positional_encoding.formula"
-NAMES = ["AbsolutePositionalEmbedding", "PositionEmbedding"]
+NAMES = ["AbsolutePositionalEmbedding", "PositionEmbedding", "ShapedPositionalEmbedding"]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -51,6 +62,8 @@ def test_rows_in_order_are_judged(tmp_path: Path, name: str) -> None:
         (NAMES[0], "repeat(batch, 1)", "repeat(batch, 1) + (x != 1).long().cumsum(1) * 0 + x[:1]"),
         (NAMES[1], "self.table(position_ids)", "self.table(position_ids.flip(1))"),
         (NAMES[1], "position_ids", "x"),
+        (NAMES[2], "arange(first, first + length", "arange(first + 1, first + length + 1"),
+        (NAMES[2], "first + length", "first + batch"),
     ],
 )
 def test_other_rows_are_asked_about_or_caught(

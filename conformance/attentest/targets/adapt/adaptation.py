@@ -45,6 +45,7 @@ from attentest.targets.adapt.losses.adaptation import adapt_loss
 from attentest.targets.adapt.makers import maker, several
 from attentest.targets.adapt.makers.devices import with_one_device
 from attentest.targets.adapt.parameters import FoundTable, find_table, interleaved, routing
+from attentest.targets.adapt.parameters.constant import holds_constants
 from attentest.targets.adapt.parameters.given import check_places
 from attentest.targets.adapt.parameters.storage import with_fewer_key_heads
 from attentest.targets.adapt.probing import SIZES, Probe
@@ -269,13 +270,12 @@ def _adapted(code: Code, reading: Reading) -> Adapted:
         if (made := by_caller(code, reading, _adapted)) is not None:
             return made
     inferred = _inferred(code, reading)
-    probe, adapter, found = inferred.probe, inferred.adapter, inferred.found
+    backend, probe, said = inferred.backend, inferred.probe, inferred.said
+    adapter, found = inferred.adapter, inferred.found
     if (other := without_output(code, probe, adapter.returns, found, reading)) is not None:
         return _adapted(other, reading)
-    for other in (
-        *without_norm(code, probe, adapter, found, reading),
-        *without_positions(code, probe, reading),
-    ):
+    cores = without_norm(code, probe, adapter, found, reading)
+    for other in (*cores, *without_positions(code, probe, reading)):
         if (core := fitting(other, reading, _adapted)) is not None:
             return core
     mask = trust.mask_beside_order(code, inferred.probe, inferred.adapter)
@@ -285,7 +285,6 @@ def _adapted(code: Code, reading: Reading) -> Adapted:
         head, *rest = made.understood
         whole_text = (head, sentence, *rest)
         return replace(made, assumed=(*made.assumed, sentence), understood=whole_text)
-    backend, said = inferred.backend, inferred.said
     findings, single = identify(backend), None
     if not reading.strict:
         given = {**probe.given(adapter, keys=5), **any_masks(adapter)}
@@ -383,7 +382,7 @@ def _parameters(code: Code, probe: Probe, adapter: Adapter, reading: Reading) ->
     held = isinstance(probe.built, nn.Module) and any(True for _ in probe.built.parameters())
     if code.component == "rms_norm" and not held:
         return FoundTable(choices={"rms_weight": "none"})
-    if not code.is_module or not (needed or held):
+    if not code.is_module or not (needed or held) or holds_constants(probe, adapter):
         return FoundTable()
     return find_table(code.build, code.component, adapter, reading.parameters)
 

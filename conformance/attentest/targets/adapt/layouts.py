@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 from torch import Tensor
@@ -11,7 +11,7 @@ from torch import Tensor
 from attentest.targets.adapt.components import squashed
 from attentest.targets.adapt.names import words
 
-NUMBERS = ("ids", "places")
+NUMBERS = ("ids", "places", "shape")
 """What a call of a positional encoding may get in the place of vectors."""
 
 
@@ -21,12 +21,12 @@ class Layout:
 
     `fold` says what a call gets: the whole tensor, one with the heads in the batch, or one matrix
     alone at a time, "ids", token ids (B, L) in the place of (B, L, D): positions depend on
-    their number alone, or "places", the positions themselves; `swap` are two axes that change
-    places after that.
+    their number alone, "places", the positions themselves, or the "shape" (B, L) of the ids; `swap`
+    are two axes that change places after that.
     """
 
     words: str
-    fold: Literal["whole", "heads", "alone", "ids", "places"] = "whole"
+    fold: Literal["whole", "heads", "alone", "ids", "places", "shape"] = "whole"
     swap: tuple[int, int] | None = None
 
     def enter(self, x: Tensor) -> Sequence[Tensor]:
@@ -54,6 +54,8 @@ class Layout:
         heads = ".flatten(0, 1)" if ndim > 3 or self.fold == "heads" else ""
         if self.fold == "ids":
             return f"torch.ones({x}.shape[:2], dtype=torch.int64, device={x}.device)"
+        if self.fold == "shape":
+            return f"{x}.shape[:2]"
         if self.fold == "places":
             return f"torch.arange({x}.shape[1], device={x}.device).expand({x}.shape[:2])"
         split = {"heads": heads, "alone": f"{heads}[i]"}.get(self.fold, "")
@@ -75,7 +77,7 @@ class Layout:
         return "" if self.swap is None else f".transpose{self.swap}"
 
 
-def split(x: Tensor, fold: str) -> Sequence[Tensor]:
+def split(x: Tensor, fold: str) -> Sequence[Any]:
     """Return `x` as each call gets it: whole, with the heads in the batch, or matrix by matrix."""
     match fold:
         case "heads":
@@ -84,6 +86,8 @@ def split(x: Tensor, fold: str) -> Sequence[Tensor]:
             return x.flatten(0, -3).unbind(0) if x.ndim > 3 else x.unbind(0)
         case "ids":
             return [torch.ones(x.shape[:2], dtype=torch.int64, device=x.device)]
+        case "shape":
+            return [x.shape[:2]]
         case "places":
             return [torch.arange(x.shape[1], device=x.device).expand(x.shape[:2])]
         case _:
@@ -112,6 +116,10 @@ OF_IDS = Layout("(B, L), token ids", "ids")
 OF_PLACES = Layout("(B, L), the positions themselves", "places")
 """The inputs of a positional encoding that is given positions by the name of its argument."""
 
+OF_SHAPE = Layout("(B, L) as a shape", "shape")
+"""The input of a positional encoding that is given the shape of the token ids alone."""
+
+_SHAPES = words("inputidsshape inputshape idsshape inputsshape")
 _PLACES = words(
     "positions position positionids posids pos positionid posid inputpositions inputpos "
     "tokenpositions positionindices"
@@ -120,7 +128,8 @@ _PLACES = words(
 
 def layouts(component: str, argument: str = "") -> Sequence[Layout]:
     """Return the layouts in which `component` is written, whose first `argument` has a name."""
-    numbers = [OF_PLACES if squashed(argument) in _PLACES else OF_IDS]
+    own = squashed(argument)
+    numbers = [OF_PLACES if own in _PLACES else OF_SHAPE if own in _SHAPES else OF_IDS]
     numbers = numbers if component == "positional_encoding" else []
     return FOUR if component == "attention" else [*THREE, *numbers]
 

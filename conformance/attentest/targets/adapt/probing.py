@@ -139,7 +139,7 @@ class Probe:
             with undisturbed():
                 return adapter.call(self.built, {adapter.arguments.roles["x"]: numbers})
 
-        named = adapter.layout.fold == "places"
+        named = adapter.layout.fold != "ids"
         return rows_of(result, output) if named or ignores_numbers(rows, output[:2]) else None
 
 
