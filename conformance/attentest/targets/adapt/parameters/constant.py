@@ -14,7 +14,7 @@ from attentest_spec.torch import to_array
 COMPONENT = "positional_encoding"
 
 _CLOSE = 1e-5
-_OFFSETS = ("none", 1, 2)
+_OFFSETS: tuple[str | float, ...] = ("none", 1, 2)
 _NO_SINES = ("none", "learned", "learned-scaled")
 
 
