@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import torch
 from torch import Tensor
@@ -77,7 +77,7 @@ class Layout:
         return "" if self.swap is None else f".transpose{self.swap}"
 
 
-def split(x: Tensor, fold: str) -> Sequence[Any]:
+def split(x: Tensor, fold: str) -> Sequence[Tensor]:
     """Return `x` as each call gets it: whole, with the heads in the batch, or matrix by matrix."""
     match fold:
         case "heads":
@@ -87,7 +87,7 @@ def split(x: Tensor, fold: str) -> Sequence[Any]:
         case "ids":
             return [torch.ones(x.shape[:2], dtype=torch.int64, device=x.device)]
         case "shape":
-            return [x.shape[:2]]
+            return [x.shape[:2]]  # type: ignore[list-item]  # a shape alone
         case "places":
             return [torch.arange(x.shape[1], device=x.device).expand(x.shape[:2])]
         case _:
