@@ -57,3 +57,29 @@ def test_function_that_its_file_does_not_call_is_listed(tmp_path: Path) -> None:
     for text, listed in ((CODE, "positional_encoding"), (f"{CODE}\n# {NAME}(8, 4)\n", "")):
         file.write_text(text)
         assert [one.component for one in members(str(file)) or []] == [listed]
+
+
+OF_TORCH = """
+import math
+
+import torch
+
+
+def positional_encoding(d_model, length, device):
+    pe = torch.zeros(length, d_model, device=device)
+    position = torch.arange(0, length, dtype=torch.float, device=device).unsqueeze(1)
+    rates = torch.arange(0, d_model, 2, device=device).float() * -(math.log(10000.0) / d_model)
+    pe[:, 0::2] = torch.sin(position * rates.exp())
+    pe[:, 1::2] = torch.cos(position * rates.exp())
+    return pe.unsqueeze(0)
+
+
+def get_positional_encoding(d_model, max_len=5000):
+    return positional_encoding(d_model, max_len, "cpu").transpose(0, 1).requires_grad_(False)
+"""
+
+
+@pytest.mark.parametrize("name", ["positional_encoding", "get_positional_encoding"])
+def test_device_and_a_length_with_a_default_are_read(tmp_path: Path, name: str) -> None:
+    assert broken(adapted(tmp_path, name, OF_TORCH), FORMULA) == []
+    assert asked_or_broken(tmp_path, name, OF_TORCH, "torch.cos", "torch.sin", FORMULA)

@@ -1,4 +1,4 @@
-"""Gates alone and parallel blocks: one question that says what they are."""
+"""Gates alone, which are judged in a network, and parallel blocks, which are a question."""
 
 from pathlib import Path
 
@@ -36,18 +36,27 @@ class Block(nn.Module):
 """
 
 
+NETWORK = ("feed_forward.formula", "feed_forward.every-parameter-reached")
+
+
+def test_gate_alone_is_judged_between_projections(tmp_path: Path) -> None:
+    for right in ("x * F.gelu(gate)", "gate * F.gelu(x)"):
+        backend = adapted(tmp_path, "GEGLU", GATE.replace("x * F.gelu(gate)", right))
+        assert any("it is the gate of a feed-forward network" in one for one in backend.assumed)
+        assert broken(backend, *NETWORK) == []
+
+
 @pytest.mark.parametrize(
-    ("right", "half"),
-    [("x * F.gelu(gate)", "first half times"), ("gate * F.gelu(x)", "second half times")],
+    "wrong", ["x + F.gelu(gate)", "F.gelu(x) * F.gelu(gate)", "x * F.gelu(gate) * 2"]
 )
-def test_gate_alone_is_one_question(tmp_path: Path, right: str, half: str) -> None:
-    with pytest.raises(Unclear, match=f"{half}.*GEGLU.*gate of a feed-forward network"):
-        adapted(tmp_path, "GEGLU", GATE.replace("x * F.gelu(gate)", right))
-
-
-def test_halves_by_no_formula_are_no_gate(tmp_path: Path) -> None:
+def test_mistakes_in_gates_are_asked_about(tmp_path: Path, wrong: str) -> None:
     with pytest.raises(Unclear, match="could not be called"):
-        adapted(tmp_path, "GEGLU", GATE.replace("* F.gelu", "+ F.gelu"))
+        adapted(tmp_path, "GEGLU", GATE.replace("x * F.gelu(gate)", wrong))
+
+
+def test_gate_is_a_strict_question(tmp_path: Path) -> None:
+    with pytest.raises(Unclear, match=r"first half times.*GEGLU.*gate of a feed-forward network"):
+        adapted(tmp_path, "GEGLU", GATE, strict=True)
 
 
 @pytest.mark.parametrize("name", ["ParallelBlock", "TransformerBlock"])

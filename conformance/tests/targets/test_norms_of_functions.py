@@ -51,6 +51,25 @@ def test_mistakes_in_norms_of_functions_are_caught(
     assert asked_or_broken(tmp_path, name, CODE, right, wrong, *clauses)
 
 
+OF_CALLER = """
+import torch
+
+
+def _rms_norm(x, alpha, dtype, eps):
+    x_dtype = x.dtype
+    x = x if dtype is None else x.to(dtype)
+    return (x * (alpha.to(x) * torch.rsqrt(eps + x.pow(2).mean(2, keepdim=True)))).to(x_dtype)
+"""
+
+
+def test_epsilon_of_the_caller_is_a_usual_one(tmp_path: Path) -> None:
+    assert broken(adapted(tmp_path, "_rms_norm", OF_CALLER), *OF_RMS) == []
+    wrong = "alpha.to(x) / (eps"
+    assert asked_or_broken(
+        tmp_path, "_rms_norm", OF_CALLER, "alpha.to(x) * torch.rsqrt(eps", wrong, *OF_RMS
+    )
+
+
 def test_other_arguments_are_asked_about(tmp_path: Path) -> None:
     with pytest.raises(Unclear, match="wobble"):
         adapted(tmp_path, "rms_norm", CODE)

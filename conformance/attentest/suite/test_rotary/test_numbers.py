@@ -9,6 +9,7 @@ from attentest.harness.subject import Subject
 from attentest.judging.check import check
 from attentest.suite.test_rotary.cases import (
     GIVEN,
+    WIDTHS,
     Turn,
     draw_positions,
     draw_sizes,
@@ -21,8 +22,9 @@ from attentest.testing.assertions import holds
 from attentest.testing.common import half_precisions, same_precision
 from attentest.testing.draw import Draw
 from attentest.testing.sizes_in_use import LONG, MANY, WIDE, SizesInUse, at_sizes_in_use
-from attentest_spec import CHOICES
+from attentest_spec import CHOICES, Choices, Sizes
 from attentest_spec.precision import epsilon
+from attentest_spec.rotary import frequencies
 
 
 def _formula_in_use(subject: Subject, draw: Draw, size: SizesInUse) -> None:
@@ -84,7 +86,7 @@ def test_arithmetic(subject: Subject, draw: Draw) -> None:
         raise Absent(f"{subject.precision} has no more digits than float32")
     if subject.limits.length == 1:
         raise Absent("a single position is turned by 1 and 0, which are exact in every precision")
-    case = draw_turn(subject, draw, lengths=(4, 12))
+    case = draw_turn(subject, draw, lengths=(4, 12), widths=_rounded_widths(subject.choices))
     actual = case.output()
     options = [option.name for option in CHOICES["rotary_arithmetic"].options]
     fitting = [
@@ -101,6 +103,28 @@ def test_arithmetic(subject: Subject, draw: Draw) -> None:
             actual=actual,
         )
     matches_turn(case, actual)
+
+
+def _rounded_widths(choices: Choices) -> list[int]:
+    """Return the widths of heads with a frequency that single precision has to round.
+
+    Code may hold frequencies or their reciprocals: with the base 10000 and 8 columns these are 1,
+    10, 100 and 1000.
+    """
+
+    def error(rate: float) -> float:
+        return abs(float(np.float32(rate)) / rate - 1)
+
+    rates = {width: frequencies(Sizes(), choices, width, 8) for width in WIDTHS}
+    rounded = [
+        width
+        for width, found in rates.items()
+        if any(min(error(rate), error(1 / rate)) > _EXACT for rate in found)
+    ]
+    return rounded or [*WIDTHS]
+
+
+_EXACT = 1e-12
 
 
 @check("rotary.far-positions")

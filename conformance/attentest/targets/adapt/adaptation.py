@@ -45,6 +45,7 @@ from attentest.targets.adapt.losses.adaptation import adapt_loss
 from attentest.targets.adapt.makers import maker, several
 from attentest.targets.adapt.makers.devices import with_one_device
 from attentest.targets.adapt.parameters import FoundTable, find_table, interleaved, routing
+from attentest.targets.adapt.parameters.constant import holds_constants
 from attentest.targets.adapt.parameters.given import check_places
 from attentest.targets.adapt.parameters.storage import with_fewer_key_heads
 from attentest.targets.adapt.probing import SIZES, Probe
@@ -64,6 +65,7 @@ from attentest.targets.adapt.training.batches import adapt_batch
 from attentest.targets.adapt.ungiven import ungiven_of
 from attentest.targets.adapt.wrappers.applied import applied_by_caller
 from attentest.targets.adapt.wrappers.core import without_norm
+from attentest.targets.adapt.wrappers.networked import network_of_gate
 from attentest.targets.adapt.wrappers.placed import without_positions
 from attentest.targets.adapt.wrappers.projected import without_output
 from attentest.targets.adapt.wrappers.turning import turned_by_caller
@@ -264,17 +266,16 @@ def _shapes(probe: Probe) -> dict[str, torch.Size]:
 
 
 def _adapted(code: Code, reading: Reading) -> Adapted:
-    for by_caller in (turned_by_caller, applied_by_caller):
+    for by_caller in (turned_by_caller, applied_by_caller, network_of_gate):
         if (made := by_caller(code, reading, _adapted)) is not None:
             return made
     inferred = _inferred(code, reading)
-    probe, adapter, found = inferred.probe, inferred.adapter, inferred.found
+    backend, probe, said = inferred.backend, inferred.probe, inferred.said
+    adapter, found = inferred.adapter, inferred.found
     if (other := without_output(code, probe, adapter.returns, found, reading)) is not None:
         return _adapted(other, reading)
-    for other in (
-        *without_norm(code, probe, adapter, found, reading),
-        *without_positions(code, probe, reading),
-    ):
+    cores = without_norm(code, probe, adapter, found, reading)
+    for other in (*cores, *without_positions(code, probe, reading)):
         if (core := fitting(other, reading, _adapted)) is not None:
             return core
     mask = trust.mask_beside_order(code, inferred.probe, inferred.adapter)
@@ -284,8 +285,6 @@ def _adapted(code: Code, reading: Reading) -> Adapted:
         head, *rest = made.understood
         whole_text = (head, sentence, *rest)
         return replace(made, assumed=(*made.assumed, sentence), understood=whole_text)
-    backend, probe, adapter = inferred.backend, inferred.probe, inferred.adapter
-    found, said = inferred.found, inferred.said
     findings, single = identify(backend), None
     if not reading.strict:
         given = {**probe.given(adapter, keys=5), **any_masks(adapter)}
@@ -383,7 +382,7 @@ def _parameters(code: Code, probe: Probe, adapter: Adapter, reading: Reading) ->
     held = isinstance(probe.built, nn.Module) and any(True for _ in probe.built.parameters())
     if code.component == "rms_norm" and not held:
         return FoundTable(choices={"rms_weight": "none"})
-    if not code.is_module or not (needed or held):
+    if not code.is_module or not (needed or held) or holds_constants(probe, adapter):
         return FoundTable()
     return find_table(code.build, code.component, adapter, reading.parameters)
 

@@ -122,15 +122,19 @@ def makes_table(component: str, thing: Any) -> bool:
 
 def sizes_of_table(component: str, own: Mapping[str, bool]) -> dict[str, str]:
     """Return the arguments of a function that makes a table of positions (length, width)."""
-    needed = [squashed(one) for one, must in own.items() if must]
-    if component != "positional_encoding" or len(needed) != 2 or {*needed} & {*ROLES["x"]}:
+    needed = [one for one, must in own.items() if must and squashed(one) not in OFF]
+    optional = [one for one, must in own.items() if not must and squashed(one) in LENGTH]
+    needed += optional if len(needed) == len(optional) == 1 else []
+    words = [squashed(one) for one in needed]
+    if component != "positional_encoding" or len(words) != 2 or {*words} & {*ROLES["x"]}:
         return {}
     axes = [
         "x.shape[1]" * (one in LENGTH) or "x.shape[2]" * (one in (*SIZES["d_model"], "depth"))
-        for one in needed
+        for one in words
     ]
-    names = [one for one, must in own.items() if must]
-    return dict(zip(names, axes, strict=True)) if len({*axes, ""}) == 3 else {}
+    devices = [one for one, must in own.items() if must and squashed(one) == "device"]
+    made = dict(zip(needed, axes, strict=True)) | dict.fromkeys(devices, "x.device")
+    return made if len({*axes, ""}) == 3 else {}
 
 
 def _own(signature: inspect.Signature) -> dict[str, bool]:
@@ -251,10 +255,14 @@ def _any_mask(free: Sequence[str], wanted: Sequence[str], found: dict[str, str])
     masks = [role for role in wanted if role in MASKS]
     if len(masks) != 1 or masks[0] in found:
         return
-    left = [one for one in free if one not in found.values()]
+    left = [one for one in free if one not in found.values() and not _OF_HEADS.search(one)]
     named = [one for one in left if "mask" in squashed(one)] or list(filter(is_length, left))
     if len(named) == 1:
         found[masks[0]] = named[0]
+
+
+_OF_HEADS = re.compile("head_?mask")
+"""Names of factors of the heads, which hide no keys."""
 
 
 def _first(free: Sequence[str], names: Sequence[str], taken: Mapping[str, str]) -> str:

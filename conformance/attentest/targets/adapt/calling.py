@@ -11,6 +11,7 @@ import torch
 
 from attentest.targets.adapt import arguments, masks, names, probing
 from attentest.targets.adapt.adapter import Adapter
+from attentest.targets.adapt.advice.refused_masks import refusal
 from attentest.targets.adapt.code import Code
 from attentest.targets.adapt.components import squashed
 from attentest.targets.adapt.encoders.repeated import SENTENCE, demand_query
@@ -19,8 +20,9 @@ from attentest.targets.adapt.layouts import documented_layout, layouts, sequence
 from attentest.targets.adapt.limits import built
 from attentest.targets.adapt.masks import Style, is_length
 from attentest.targets.adapt.probing import Probe
-from attentest.targets.adapt.reading import GUIDE, Attempt, Contrary, Reading, Unclear
+from attentest.targets.adapt.reading import Attempt, Contrary, Reading, Unclear
 from attentest.targets.adapt.unspecified import samples
+from attentest.targets.adapt.unspecified.frozen_tables import demand_trained
 from attentest.targets.adapt.unspecified.gates import demand_network
 from attentest.targets.adapt.unspecified.rows_of_ids import demand_vectors
 from attentest_spec import COMPONENTS
@@ -42,6 +44,8 @@ def adapter_of(code: Code, reading: Reading) -> tuple[Probe, Adapter, list[str]]
     carried = arguments.read(code.name, code.component, code.signature, reading)
     adapter = Adapter(code.component, code.signature, carried, layouts(code.component)[0])
     probe, adapter, keys, how = _with_layout(code, adapter, reading)
+    if not reading.anyway:
+        demand_trained(code.name, probe, adapter)
     if "x" not in reading.arguments:
         demand_query(code.name, probe, adapter)
     adapter, said = _masked(probe, adapter, code, reading, keys)
@@ -193,7 +197,7 @@ def _masked(
         adapter = replace(adapter, styles={**adapter.styles, slot: style})
         said.append(f"{own}: {style.words} ({how})")
     if refused:
-        raise _refusal(code.name, adapter, refused)
+        raise refusal(code, adapter, refused)
     if not slots and "mask" in COMPONENTS[adapter.component].inputs:
         said.append(_without_mask(adapter))
     return adapter, said
@@ -220,28 +224,6 @@ def _with_shown_mask(probe: Probe, adapter: Adapter, keys: int) -> Adapter:
         if probing.style_shown(probe, tried, "mask", (), keys)[0] is not None:
             found.append(tried)
     return found[0] if len(found) == 1 else adapter
-
-
-def _refusal(name: str, adapter: Adapter, refused: Sequence[str]) -> Unclear:
-    """Return the question about masks that are not accepted in any form.
-
-    It names those that would be taken for masks without them, too: one answer is enough. No
-    meaning of the entries is asked for: all were tried.
-    """
-    used = {*adapter.arguments.roles.values(), *adapter.arguments.fixed, adapter.arguments.padding}
-    rest = [
-        own
-        for own, one in adapter.signature.parameters.items()
-        if "mask" in squashed(own) and one.default is None
-    ]
-    without = dict.fromkeys([*refused, *(one for one in rest if one not in used)])
-    return Unclear(
-        f"No form of mask that was tried is accepted as {' or '.join(refused)} of {name}: "
-        f"{', '.join([*masks.SHAPES, *masks.LENGTHS])}; booleans, 0 and 1, added."
-        f"{' It can be judged without a mask.' * (not adapter.needs_mask)}",
-        f"Write a backend by hand, as {GUIDE} shows.",
-        attempts=[] if adapter.needs_mask else [Attempt(given=without)],
-    )
 
 
 def _without_mask(adapter: Adapter) -> str:

@@ -39,6 +39,7 @@ _NAMES = {
     "positional_encoding": (
         "positionalencoding positionencoding positionalembedding positionembedding posenc "
         "positionalencoder sinusoidalpositionalencoding sinusoidalpositionalembedding "
+        "positionencoder sinusoidalpositionencoder "
         "learnedpositionalencoding learnedpositionalembedding positionalencodinglayer "
         "sinusoidencodingtable sinusoidalencodingtable sinusoidtable sinusoidaltable "
         "positionencodingtable positionalencodingtable"
@@ -60,7 +61,7 @@ _NAMES = {
     "padding_mask": (
         "paddingmask padmask keypaddingmask attnpadmask attnpaddingmask attentionpaddingmask "
         "srcmask sourcemask srcpaddingmask srcpadmask encodermask inputmask sequencemask "
-        "lengthmask lengthsmask lengthstomask lengthtomask lenstomask maskfromlengths "
+        "lengthmask lengthsmask lengthstomask lengthtomask lenstomask lenmask maskfromlengths "
         "maskfromlens getmaskfromlengths getmaskfromlens lengthstopaddingmask"
     ),
     "causal_mask": (

@@ -11,6 +11,7 @@ from typing import Any
 
 from torch import nn
 from torch.nn.functional import relu
+from torch.nn.parameter import is_lazy
 
 from attentest.targets.adapt.components import component_named, part_named, squashed
 from attentest.targets.adapt.configuration import (
@@ -36,6 +37,7 @@ from attentest.targets.adapt.names import AT_CALLS, CONFIGURATION, RATIO, SIZES
 from attentest.targets.adapt.probing import SIZES as PROBED
 from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.adapt.reading import Attempt, Reading, Unclear, own_recipe
+from attentest.targets.adapt.wrappers.lazy import materialised
 from attentest.targets.constants.copies import copied
 from attentest.targets.neighbours import file_of, is_same_code, modules_near
 from attentest.targets.signatures import constructor_arguments
@@ -60,8 +62,17 @@ class Construction:
 
     def __call__(self, sizes: Sizes) -> Any:
         """Build at `sizes`."""
+        return materialised(self._made(sizes), sizes)
+
+    def _made(self, sizes: Sizes) -> Any:
         make = copied_at(self.make, self.constants, sizes)
         return make(**{own: filling.value(sizes) for own, filling in self.fillings.items()})
+
+    @property
+    def is_lazy(self) -> bool:
+        """Whether parameters of what it builds get their shapes at the first call."""
+        made = self._made(PROBED)
+        return isinstance(made, nn.Module) and any(is_lazy(one) for one in made.parameters())
 
     @property
     def known(self) -> frozenset[str]:
@@ -212,7 +223,7 @@ def _elimination(
     values = {own: one.value(PROBED) for own, one in read.items() if one is not None}
     try:
         with undisturbed():
-            built = thing(**values, **{unknown[0]: found.value(PROBED)})
+            built = materialised(thing(**values, **{unknown[0]: found.value(PROBED)}), PROBED)
     except Exception:  # code that a user wrote may raise anything
         return None
     shapes = [one.shape for one in built.parameters()] if isinstance(built, nn.Module) else []

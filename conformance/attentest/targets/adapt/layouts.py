@@ -9,6 +9,10 @@ import torch
 from torch import Tensor
 
 from attentest.targets.adapt.components import squashed
+from attentest.targets.adapt.names import words
+
+NUMBERS = ("ids", "places", "shape")
+"""What a call of a positional encoding may get in the place of vectors."""
 
 
 @dataclass(frozen=True)
@@ -16,12 +20,13 @@ class Layout:
     """One way to lay out what the contract calls (B, H, L, E), (B, L, D) or (B, L).
 
     `fold` says what a call gets: the whole tensor, one with the heads in the batch, or one matrix
-    alone at a time, or "ids", token ids (B, L) in the place of (B, L, D): positions depend on
-    their number alone; `swap` are two axes that change places after that.
+    alone at a time, "ids", token ids (B, L) in the place of (B, L, D): positions depend on
+    their number alone, "places", the positions themselves, or the "shape" (B, L) of the ids; `swap`
+    are two axes that change places after that.
     """
 
     words: str
-    fold: Literal["whole", "heads", "alone", "ids"] = "whole"
+    fold: Literal["whole", "heads", "alone", "ids", "places", "shape"] = "whole"
     swap: tuple[int, int] | None = None
 
     def enter(self, x: Tensor) -> Sequence[Tensor]:
@@ -39,7 +44,7 @@ class Layout:
 
     def join(self, parts: Sequence[Tensor], like: Tensor) -> Tensor:
         """Undo :meth:`split`."""
-        if self.fold in ("whole", "ids"):
+        if self.fold in ("whole", *NUMBERS):
             return parts[0]
         whole = parts[0] if self.fold == "heads" else torch.stack(list(parts))
         return whole.view(*like.shape[:2], *whole.shape[1:]) if like.ndim == 4 else whole
@@ -49,6 +54,10 @@ class Layout:
         heads = ".flatten(0, 1)" if ndim > 3 or self.fold == "heads" else ""
         if self.fold == "ids":
             return f"torch.ones({x}.shape[:2], dtype=torch.int64, device={x}.device)"
+        if self.fold == "shape":
+            return f"{x}.shape[:2]"
+        if self.fold == "places":
+            return f"torch.arange({x}.shape[1], device={x}.device).expand({x}.shape[:2])"
         split = {"heads": heads, "alone": f"{heads}[i]"}.get(self.fold, "")
         return f"{x}{split}{self.code_of_swap()}"
 
@@ -77,6 +86,10 @@ def split(x: Tensor, fold: str) -> Sequence[Tensor]:
             return x.flatten(0, -3).unbind(0) if x.ndim > 3 else x.unbind(0)
         case "ids":
             return [torch.ones(x.shape[:2], dtype=torch.int64, device=x.device)]
+        case "shape":
+            return [x.shape[:2]]  # type: ignore[list-item]  # a shape alone
+        case "places":
+            return [torch.arange(x.shape[1], device=x.device).expand(x.shape[:2])]
         case _:
             return [x]
 
@@ -100,11 +113,25 @@ THREE = (
 OF_IDS = Layout("(B, L), token ids", "ids")
 """The inputs of a positional encoding that looks at the length of its input alone."""
 
+OF_PLACES = Layout("(B, L), the positions themselves", "places")
+"""The inputs of a positional encoding that is given positions by the name of its argument."""
 
-def layouts(component: str) -> Sequence[Layout]:
-    """Return the layouts in which `component` is written."""
-    ids = [OF_IDS] if component == "positional_encoding" else []
-    return FOUR if component == "attention" else [*THREE, *ids]
+OF_SHAPE = Layout("(B, L) as a shape", "shape")
+"""The input of a positional encoding that is given the shape of the token ids alone."""
+
+_SHAPES = words("inputidsshape inputshape idsshape inputsshape")
+_PLACES = words(
+    "positions position positionids posids pos positionid posid inputpositions inputpos "
+    "tokenpositions positionindices"
+)
+
+
+def layouts(component: str, argument: str = "") -> Sequence[Layout]:
+    """Return the layouts in which `component` is written, whose first `argument` has a name."""
+    own = squashed(argument)
+    numbers = [OF_PLACES if own in _PLACES else OF_SHAPE if own in _SHAPES else OF_IDS]
+    numbers = numbers if component == "positional_encoding" else []
+    return FOUR if component == "attention" else [*THREE, *numbers]
 
 
 def sequence_first(layout: Layout) -> bool:

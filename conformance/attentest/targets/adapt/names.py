@@ -109,7 +109,7 @@ WIDTH = words(
     "nummodel depthatt depthout depthkeyvalue numqinputchannels numkvinputchannels "
     "nchannels din dout dinput doutput nembed nfeatures nhidden "
     "embeddingdimension modeldimension nunits units outdim encoderembeddim decoderembeddim "
-    "querydim contextdim dimensionality attentiondim dhid e"
+    "querydim contextdim dimensionality attentiondim dhid encodingdim e"
 )
 """The width of the model, input and output widths included."""
 
@@ -122,7 +122,7 @@ INNER = words(
     "decoderffndim encoderffnembeddim decoderffnembeddim ninner innerunits innersize dunits "
     "dimhidden ffnsize nhidden ffinnerdim inner feedforwarddimension nstate numff "
     "intermediatefeatures ffndimension nmlphidden mlpsize mlpwidth mlphidden mlphiddendim "
-    "linearunits eunits dinnerhid innerhid"
+    "linearunits eunits dinnerhid innerhid feedforwardnumhidden ffnumhidden numhiddenff"
 )
 """The inner width of a feed-forward network; some are the model's where no other name is."""
 
@@ -152,7 +152,7 @@ SIZES: Mapping[str, Sequence[str]] = {
         "ndecoderlayers enclayers declayers numenclayers numdeclayers encdepth decdepth "
         "numencoderblocks numdecoderblocks encoderblocks decoderblocks nencoderblocks "
         "ndecoderblocks encodelayers decodelayers nenclayers ndeclayers nenclayer ndeclayer "
-        "encoderlayer decoderlayer numencoder numdecoder nencoder ndecoder"
+        "encoderlayer decoderlayer numencoder numdecoder nencoder ndecoder numblks nblks blks"
     ),
     "max_length": words(
         "maxlen maxlength maxseqlen maxseqlength maxpositionembeddings blocksize contextlength "
@@ -267,7 +267,8 @@ BATCH_RESULTS: Mapping[str, Sequence[str]] = {
 """Names of the results of a batch, in the order of the contract."""
 
 HEAD_WIDTH = words(
-    "dk dv dq dkv headdim dimhead headsize dhead dimperhead dimk dimv dkey dvalue attentionheaddim"
+    "dk dv dq dkv headdim dimhead headsize dhead dimperhead dimk dimv dkey dvalue attentionheaddim "
+    "nembdperhead embdperhead dimsperhead headdims"
 )
 """The width of one head."""
 

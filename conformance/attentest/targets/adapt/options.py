@@ -45,9 +45,10 @@ def _value(code: Code, reading: Reading, explained: Explained) -> str:
             break
         if explained(replace(reading, given={**reading.given, name: value})):
             found.append((name, default, value))
-    if len(found) != 1:
+    same = all(one[:2] == (found[0][0], None) for one in found)  # None selects no formula
+    if not found or (len(found) > 1 and not same):
         return ""
-    ((name, default, value),) = found
+    name, default, value = found[0]
     if callable(default):
         return (
             f"With {name}=None, {code.name} computes {code.component}; with its default "
@@ -91,7 +92,7 @@ def _alternatives(code: Code, reading: Reading) -> Iterator[tuple[str, Any, Any]
     }
     sources = _sources(code)
     for name, one in options.items():
-        if isinstance(one.default, str):
+        if isinstance(one.default, str) or one.default is None:
             for value in _values(name, one, sources, code.words):
                 if value != one.default:
                     yield name, one.default, value

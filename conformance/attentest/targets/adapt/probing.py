@@ -17,9 +17,9 @@ from torch import Tensor
 from attentest.harness.subject import Answer
 from attentest.results.text import summary
 from attentest.targets.adapt.adapter import Adapter
-from attentest.targets.adapt.layouts import layouts
+from attentest.targets.adapt.layouts import NUMBERS, layouts
 from attentest.targets.adapt.masks import STYLES, Style, masks_of_lengths
-from attentest.targets.adapt.results import Returns, returns
+from attentest.targets.adapt.results import Returns, ignores_numbers, returns, rows_of, table
 from attentest_spec import COMPONENTS, Sizes
 
 SIZES = Sizes(
@@ -124,21 +124,23 @@ class Probe:
         except Exception as failure:
             return summary(failure, 120)
         output, weights = _shapes(adapter, given)
-        found = None if adapter.layout.fold == "ids" else returns(result, output, weights)
+        numbers = adapter.layout.fold in NUMBERS
+        found = None if numbers else returns(result, output, weights)
         if found is None and adapter.component == "positional_encoding":
-            found = _table(result, output, adapter)
+            found = table(result, output, adapter.layout)
+        if found is None and numbers:
+            found = self._rows(adapter, result, output)
         return found or f"its result holds no tensor of shape {output}"
 
+    def _rows(self, adapter: Adapter, result: Any, output: tuple[int, ...]) -> Returns | None:
+        """Return the place of rows for positions, or for numbers (B, L) that change nothing."""
 
-def _table(result: Any, output: tuple[int, ...], adapter: Adapter) -> Returns | None:
-    """Return the place of a table of positions in `result`, without a batch; None for none."""
-    if adapter.layout.fold not in ("whole", "ids"):
-        return None
-    batch = 0 if adapter.layout.swap is None else 1
-    shapes = [tuple(1 if axis == batch else size for axis, size in enumerate(output))]
-    shapes += [output[1:]] * (batch == 0)
-    found = next(filter(None, (returns(result, shape, ()) for shape in shapes)), None)
-    return None if found is None else replace(found, added=True)
+        def rows(numbers: Tensor) -> Any:
+            with undisturbed():
+                return adapter.call(self.built, {adapter.arguments.roles["x"]: numbers})
+
+        named = adapter.layout.fold != "ids"
+        return rows_of(result, output) if named or ignores_numbers(rows, output[:2]) else None
 
 
 def ignores_input(probe: Probe, adapter: Adapter) -> bool:
@@ -155,7 +157,7 @@ def _shapes(adapter: Adapter, given: Given) -> tuple[tuple[int, ...], tuple[int,
     shape = (*like.shape, SIZES.d_model) if like.ndim == 2 else tuple(like.shape)
     if adapter.component in ("generator", "model"):
         shape = (*shape[:-1], SIZES.target_vocabulary)
-    if adapter.layout.fold == "ids":
+    if adapter.layout.fold in NUMBERS:
         return shape, ()
     output = adapter.layout.enter(torch.empty(shape))[0]
     if adapter.component != "attention":
@@ -172,7 +174,8 @@ def with_layout(
     `only` is "batch-first" or "sequence-first" where words say it. Unchanged where none fits.
     """
     refusals = []
-    for layout in layouts(adapter.component):
+    first = next(iter(adapter.arguments.roles.values()), "")
+    for layout in layouts(adapter.component, first):
         if only and (layout.swap == (0, 1)) != (only == "sequence-first"):
             continue
         tried = replace(adapter, layout=layout)

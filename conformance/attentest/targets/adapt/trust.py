@@ -31,6 +31,7 @@ from attentest.targets.adapt.recognise import (
     scaled_rows,
     scaled_table,
 )
+from attentest.targets.adapt.unspecified.added_positions import demand_rows_alone
 from attentest.targets.adapt.unspecified.contexts import unattended
 from attentest.targets.adapt.unspecified.drawn import drawn_buffers
 from attentest.targets.adapt.unspecified.masked_queries import answers_without, masks_queries
@@ -80,6 +81,7 @@ def question(
     Raises Uncovered where it can, and the spec has no place for the code.
     """
     routing.demand_sizes(code)
+    demand_rows_alone(code.name, probe, adapter)
     if left := _beside_the_table(code, probe, found):
         raise _without_a_place(code, left)
     if flag := _mask_as_a_flag(probe, adapter):

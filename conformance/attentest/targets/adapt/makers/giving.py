@@ -26,13 +26,15 @@ class Giving:
     """One way to give a function its arguments.
 
     `pads` is False where it needs a pad id and takes none, `lengths` says that it takes lengths in
-    the place of tokens, and `cut` that its mask is as long as the longest of them.
+    the place of tokens, and `cut` that its mask is as long as the longest of them. Where no name
+    says it, `assumed` does: such a way is taken where it makes exactly the mask of the spec.
     """
 
     arguments: Arguments
     pads: bool = True
     lengths: bool = False
     cut: bool = False
+    assumed: str = ""
 
 
 def token_lengths(tokens: Tensor, pad: int) -> Tensor:
@@ -74,7 +76,37 @@ def _givings(
         if not others:
             raise
     yield from others
+    if component == "padding_mask" and not settled:
+        yield from _unnamed(signature)
 
+
+_ASSUMED = "assumed that {} carries {}, as a probing call shows"
+
+
+def _unnamed(signature: inspect.Signature) -> Iterator[Giving]:
+    """Yield the ways that no name says: lengths by any name, and tokens (S, B)."""
+    own = [one for one in signature.parameters.values() if one.kind not in _LOOSE]
+    fixed = {one.name: OFF[squashed(one.name)] for one in own if _is_off(one.name)}
+    free = [one for one in own if one.name not in fixed]
+    for one in free:
+        rest = [other for other in free if other is not one]
+        whole = [other.name for other in rest if squashed(other.name) in _WHOLE]
+        if {other.name for other in rest if other.default is other.empty} <= {*whole}:
+            made = {one.name: _OF_TOKENS} | dict.fromkeys(whole[:1], "tokens.shape[1]")
+            said = _ASSUMED.format(one.name, "lengths")
+            given = Arguments({}, fixed=fixed, computed=made)
+            yield Giving(given, lengths=True, cut=not whole, assumed=said)
+    tokens = [one.name for one in free if one.default is one.empty]
+    pads = [one for one in tokens if squashed(one) in _PADS]
+    if len(tokens) == 1 + len(pads) <= 2:
+        first = next(one for one in tokens if one not in pads)
+        roles = {"pad": pads[0]} if pads else {}
+        given = Arguments(roles, fixed=fixed, computed={first: "tokens.T"})
+        said = _ASSUMED.format(first, "tokens with the sequence first (S, B)")
+        yield Giving(given, pads=bool(pads), assumed=said)
+
+
+_OF_TOKENS = "token_lengths(tokens, pad)"
 
 _OF_LENGTHS = (
     "{} takes {} in the place of tokens, and such a function is read where its one other argument "
@@ -98,10 +130,10 @@ def _others(component: str, signature: inspect.Signature) -> Iterator[Giving]:
     if len(lengths) == 1 and component == "padding_mask":
         whole = [one.name for one in own if squashed(one.name) in _WHOLE]
         if whole and {*needed} <= {*lengths, *whole}:
-            made = {lengths[0]: "token_lengths(tokens, pad)", whole[0]: "tokens.shape[1]"}
+            made = {lengths[0]: _OF_TOKENS, whole[0]: "tokens.shape[1]"}
             yield Giving(Arguments({}, fixed=fixed, computed=made), lengths=True)
         if not whole and {*needed} <= {*lengths}:
-            made = {lengths[0]: "token_lengths(tokens, pad)"}
+            made = {lengths[0]: _OF_TOKENS}
             yield Giving(Arguments({}, fixed=fixed, computed=made), lengths=True, cut=True)
         return
     tokens = [one for one in needed if one not in pads]
@@ -123,6 +155,6 @@ def _of_positions(needed: Sequence[str], fixed: dict[str, Any]) -> Iterator[Givi
     if len(needed) == 2:
         first, second = needed
         yield Giving(Arguments({"length": first}, fixed=fixed, computed={second: "length"}))
-    if len(needed) == 1:
+    if 1 <= len(needed) <= 2:
         for one in _POSITIONS:
-            yield Giving(Arguments({}, fixed=fixed, computed={needed[0]: one}))
+            yield Giving(Arguments({}, fixed=fixed, computed=dict.fromkeys(needed, one)))

@@ -120,6 +120,7 @@ def making(probe: Probe, code: Code, reading: Reading) -> Making:
     if not {*meanings} <= {*_READ}:
         raise Unclear(f"{code.name} makes masks, whose entries are one of {', '.join(_READ)}.")
     ways = list(givings(code.name, code.component, code.signature, reading))
+    ways = [one for one in ways if not (one.assumed and reading.strict)]
     for way, meaning in product(ways, meanings or _READ):
         tried = Maker(_adapter(code, way), meaning, way.cut)
         pad = next((one for one in _pads(way) if _right(probe, tried, way, one)), None)
@@ -127,22 +128,23 @@ def making(probe: Probe, code: Code, reading: Reading) -> Making:
             how = f"by its {source}" if source else "as a probing call shows"
             how = "as you say" if source == "you" else how
             return _making(tried, way, f"what it makes: {_WORDS[meaning]} ({how})", pad, reading)
-    return _wrong(probe, code, ways, meanings)
+    return _wrong(probe, code, [one for one in ways if not one.assumed], meanings)
 
 
 def _making(made: Maker, way: Giving, said: str, pad: int, reading: Reading) -> Making:
     words = made.adapter.arguments.words
+    assumed = (way.assumed,) * bool(way.assumed)
     if way.lengths:
         sentences = (words, said, LENGTHS, *[CUT] * way.cut)
-        return Making(made, sentences, Limits(right_padded=("source",)))
+        return Making(made, sentences, Limits(right_padded=("source",)), assumed)
     if way.pads:
-        return Making(made, (words, said))
+        return Making(made, (words, said), assumed=assumed)
     if reading.strict:
         raise Unclear(
             f"The pad id of the mask is always {pad}, as measured, and --strict assumes nothing: "
             f"give it an argument for the id, or judge it without --strict."
         )
-    return Making(made, (words, said), Limits(pad=pad), (FIXED_PAD.format(pad),))
+    return Making(made, (words, said), Limits(pad=pad), (*assumed, FIXED_PAD.format(pad)))
 
 
 def _adapter(code: Code, way: Giving) -> Adapter:

@@ -276,7 +276,7 @@ def _makers(thing: Any, own: str, reading: Reading) -> Iterator[Maker]:
     if not inspect.isclass(thing):
         yield Maker(thing, None, arguments_of(thing, own, reading))
         return
-    made = arguments_of(thing, own, reading)
+    made = arguments_of(thing, own, reading, builds=True)
     if "device" in made.roles:  # a fixed one would be wrong where x lies on another
         raise unexplained(made.roles["device"], own)
     module, found = issubclass(thing, nn.Module), False

@@ -14,8 +14,9 @@ ROLES: Mapping[str, frozenset[str]] = {
     role: frozenset(words(names))
     for role, names in {
         "width": "dim headdim d dhead dk dimhead headsize rotarydim rotaryndims headwidth "
-        "rotarysize ndims dims nelem dimperhead hdim",
-        "d_model": "dmodel hiddensize embdim embeddim nembd modeldim hiddendim width",
+        "rotarysize ndims dims nelem dimperhead hdim embeddingdims rotarydimension dimensions",
+        "d_model": "dmodel hiddensize embdim embeddim nembd modeldim hiddendim width embeddingdim "
+        "embeddingsize",
         "heads": "heads nheads nhead numheads numattentionheads nheadsq numqheads h",
         "length": "maxseqlen maxpositionembeddings end seqlen maxlen blocksize contextlength "
         "maxseqlength nctx maxlength maxpositions maxsequencelength seqlength length contextwindow "
@@ -96,12 +97,18 @@ class Arguments:
         return {**self.fixed, **named}
 
 
-def arguments_of(call: Callable[..., Any], own: str, reading: Reading) -> Arguments:
-    """Return the roles of the arguments of `call`; Unclear for one that nothing explains."""
+def arguments_of(
+    call: Callable[..., Any], own: str, reading: Reading, *, builds: bool = False
+) -> Arguments:
+    """Return the roles of the arguments of `call`; Unclear for one that nothing explains.
+
+    The one that is left where `call` `builds` is the width: the numbers show whether it is.
+    """
     said = {name: role for role, name in reading.arguments.items()}
     roles: dict[str, str] = {}
     fixed: dict[str, Any] = {}
     defaults: dict[str, Any] = {}
+    unknown: list[str] = []
     for name, one in inspect.signature(call).parameters.items():
         if name == "self" or one.kind in (one.VAR_POSITIONAL, one.VAR_KEYWORD):
             continue
@@ -115,7 +122,11 @@ def arguments_of(call: Callable[..., Any], own: str, reading: Reading) -> Argume
         elif role and role not in roles and not (role == "device" and name in defaults):
             roles[role] = name
         elif name not in defaults:
-            raise unexplained(name, own)
+            unknown.append(name)
+    if builds and len(unknown) == 1 and not roles.keys() & {"width", "d_model", "config"}:
+        roles["width"] = unknown.pop()
+    if unknown:
+        raise unexplained(unknown[0], own)
     if "d_model" in roles and not roles.keys() & {"width", "heads"}:
         roles["width"] = roles.pop("d_model")  # without heads it is the width of what is turned
     return Arguments(roles, fixed, defaults)

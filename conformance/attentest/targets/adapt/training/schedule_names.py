@@ -7,7 +7,7 @@ from typing import Protocol
 
 from attentest.targets.adapt.components import squashed
 from attentest.targets.adapt.names import WIDTH, words
-from attentest.targets.adapt.reading import Reading, Unclear
+from attentest.targets.adapt.reading import Attempt, Reading, Unclear
 
 NAMES = re.compile(
     r"(get|compute|calc|calculate|current|adjust)?(the)?"
@@ -83,7 +83,8 @@ def require_sizes(
         raise Unclear(
             f"Nothing says what the argument {missing[0]!r} of {own} carries. Say it with "
             f"--argument SIZE={missing[0]}, SIZE being one of {', '.join(SIZES)}, or fix it "
-            f"with --give {missing[0]}=VALUE."
+            f"with --give {missing[0]}=VALUE.",
+            attempts=[Attempt(given={missing[0]: one}) for one in (0.5, 1)] * (len(missing) == 1),
         )
     if "warmup" not in found.roles:
         raise Unclear(

@@ -18,7 +18,7 @@ from attentest.harness.reproduction import Action, Build, Call
 from attentest.results.text import summary
 from attentest.targets.adapt.assumptions import assumed, declared_choices, pairs
 from attentest.targets.adapt.components import squashed
-from attentest.targets.adapt.reading import Reading, Unclear
+from attentest.targets.adapt.reading import Attempt, Reading, Unclear
 from attentest.targets.adapt.training.constants import constants_of
 from attentest.targets.adapt.training.schedule_call import Schedule
 from attentest.targets.adapt.training.schedule_names import (
@@ -261,8 +261,23 @@ def _unlisted(found: Schedule | Counting, own: str, reading: Reading) -> Found:
         return found, {}
     raise Unclear(
         f"The rates of {own} are those of no listed schedule. Say which one it should be with "
-        f"--choice schedule=NAME, one of: {', '.join(CHOICES['schedule'].names)}."
+        f"--choice schedule=NAME, one of: {', '.join(CHOICES['schedule'].names)}.",
+        attempts=list(_attempts(found)),
     )
+
+
+def _attempts(found: Schedule | Counting) -> Iterator[Attempt]:
+    """Yield that one small number is 0, as a last rate, or a larger one 1, as a power.
+
+    A power of 0 would give a constant rate, and excuse any mistake in the decay.
+    """
+    taken = {*found.roles.values(), *found.fixed}
+    for own, one in inspect.signature(found.thing).parameters.items():
+        usual = one.default
+        number = isinstance(usual, int | float) and not isinstance(usual, bool)
+        if own not in taken and number and usual > 0:
+            value = 1 if usual >= 0.5 else 0
+            yield from [Attempt(given={own: value})] * (value != usual)
 
 
 def _options() -> list[Choices]:

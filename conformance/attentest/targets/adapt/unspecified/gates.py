@@ -1,5 +1,7 @@
 """Gates alone: modules without parameters that multiply one half of their columns by the other."""
 
+from typing import Any
+
 import torch
 from torch import Tensor, nn
 
@@ -12,22 +14,26 @@ _WIDTH = 8
 
 def demand_network(name: str, component: str, probe: Probe) -> None:
     """Raise Uncovered for a gate alone, which is a part of a feed-forward network."""
-    built = probe.built
-    if component != "feed_forward" or not isinstance(built, nn.Module) or [*built.parameters()]:
-        return
-    source = torch.Generator().manual_seed(0)
-    x = torch.randn(2, 5, _WIDTH, generator=source, dtype=torch.float64).to(probe.dtype)
-    try:
-        with undisturbed():
-            found = built(x)
-    except Exception:  # code that a user wrote may raise anything
-        return
-    if isinstance(found, Tensor) and (words := _gate(x, found)):
+    if component == "feed_forward" and (words := gate_alone(probe.built, probe.dtype)):
         raise Uncovered(
             f"{name} has no parameters and halves its columns: it returns {words}. That is the "
             f"gate of a feed-forward network, which is judged with its projections: name the class "
             f"of the network."
         )
+
+
+def gate_alone(built: Any, dtype: torch.dtype) -> str:
+    """Return the formula of a gate without parameters, "" for what is none."""
+    if isinstance(built, nn.Module) and [*built.parameters()]:
+        return ""
+    source = torch.Generator().manual_seed(0)
+    x = torch.randn(2, 5, _WIDTH, generator=source, dtype=torch.float64).to(dtype)
+    try:
+        with undisturbed():
+            found = built(x)
+    except Exception:  # code that a user wrote may raise anything
+        return ""
+    return _gate(x, found) if isinstance(found, Tensor) else ""
 
 
 def _gate(x: Tensor, found: Tensor) -> str:

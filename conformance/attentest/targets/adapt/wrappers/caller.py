@@ -4,26 +4,29 @@ The class needs nothing else of the suite: reproductions and written adapters co
 """
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
 from torch import nn
 
 from attentest.targets.adapt.components import squashed
-from attentest.targets.adapt.names import words
+from attentest.targets.adapt.names import EPSILON, words
 from attentest.targets.adapt.reading import Reading
 from attentest.targets.adapt.wrappers.wrapper import WIDTH, Wrapper
 
-_GAINS = words("weight gamma gain g scale w")
+_GAINS = words("weight gamma gain g scale w alpha")
 _BIASES = words("bias beta b")
 """Names of arguments that carry the parameters of a norm."""
+
+_EPSILON = 1e-5
+"""The epsilon that a norm gets where its caller says it: every one is judged by one formula."""
 
 
 class HeldByCaller(nn.Module):
     """Calls `function` with parameters of `width` numbers: `gains` are ones, `biases` zeros.
 
-    The arguments `without` get None.
+    The arguments `without` get None, and those of `constants` their numbers.
     """
 
     def __init__(
@@ -34,22 +37,24 @@ class HeldByCaller(nn.Module):
         gains: Sequence[str] = (),
         biases: Sequence[str] = (),
         without: Sequence[str] = (),
+        constants: Mapping[str, float] | None = None,
     ) -> None:
         super().__init__()
         self.function, self.without = function, tuple(without)
+        self.constants = dict(constants or {})
         for name in (*gains, *biases):
             start = torch.ones(width) if name in gains else torch.zeros(width)
             self.register_parameter(name, nn.Parameter(start))
 
     def forward(self, *args: Any, **named: Any) -> Any:
         """Return what the function does."""
-        held = {**dict(self.named_parameters()), **dict.fromkeys(self.without)}
+        held = {**dict(self.named_parameters()), **dict.fromkeys(self.without), **self.constants}
         return self.function(*args, **named, **held)
 
 
 SOURCE = "\n".join(
     [
-        "from collections.abc import Sequence",
+        "from collections.abc import Mapping, Sequence",
         "from typing import Any",
         "",
         "import torch",
@@ -87,6 +92,10 @@ def held_by_caller(
         options["biases"] = biases
     else:
         options["without"] = [one for one in biases if one in needed]
+    empty = inspect.Parameter.empty
+    epsilons = [one for one in rest if squashed(one) in EPSILON and rest[one].default is empty]
+    if epsilons:
+        options["constants"] = dict.fromkeys(epsilons, _EPSILON)
     held = {name for names in options.values() for name in names}
     left = [one for name, one in signature.parameters.items() if name not in held]
     said = " and ".join([*gains, *options.get("biases", ())])

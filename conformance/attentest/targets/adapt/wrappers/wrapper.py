@@ -11,6 +11,7 @@ from attentest.targets.adapt.reading import Reading, Unclear
 from attentest_spec import Sizes
 
 WIDTH, HEAD_WIDTH = "sizes.d_model", "sizes.d_model // max(1, sizes.heads)"
+WIDTHS = "(sizes.d_model, sizes.d_ff)"
 """The sizes that a wrapper may be built with, as expressions of `sizes`."""
 
 
@@ -27,8 +28,10 @@ class Wrapper:
     sentence: str
     options: Mapping[str, Any] = field(default_factory=dict)
 
-    def size(self, sizes: Sizes) -> int:
+    def size(self, sizes: Sizes) -> int | tuple[int, int]:
         """Return the size that it is built with."""
+        if self.width == WIDTHS:
+            return sizes.d_model, sizes.d_ff
         return sizes.d_model if self.width == WIDTH else sizes.d_model // max(1, sizes.heads)
 
     def __call__(self, module: nn.Module, sizes: Sizes) -> nn.Module:

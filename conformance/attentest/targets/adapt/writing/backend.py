@@ -22,6 +22,7 @@ from attentest.targets.adapt.makers.maker import CODE, Maker, as_long, with_axes
 from attentest.targets.adapt.masks import lengths_of, shaped_mask
 from attentest.targets.adapt.parameters.telling import lines as table_lines
 from attentest.targets.adapt.probing import SIZES
+from attentest.targets.adapt.wrappers.lazy import LAZY_SOURCE, materialised
 from attentest.targets.adapt.writing.values import Expression, Writer
 from attentest.targets.constants.copies import COPIES_SOURCE, copied
 from attentest.targets.layout import folded
@@ -125,7 +126,11 @@ class Written:
     def _made(self, function: str, how: Construction) -> str:
         """Return the call of a constructor as an expression of `sizes`."""
         given = self._given(how.fillings)
-        return self.writer.call(self._copy(function, how.constants), (), given)
+        made = self.writer.call(self._copy(function, how.constants), (), given)
+        if not how.is_lazy:
+            return made
+        self.helpers["lazy"] = LAZY_SOURCE.strip()
+        return self.writer.call(materialised.__name__, [Expression(made), Expression("sizes")], {})
 
     def _copy(self, function: str, constants: Mapping[str, Filling]) -> str:
         """Return the copy of `function` whose `constants` are sizes; itself for none."""
