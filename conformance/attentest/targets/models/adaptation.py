@@ -3,6 +3,7 @@
 import inspect
 import sys
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 from types import ModuleType
@@ -28,7 +29,7 @@ from attentest.targets.adapt.limits import (
 )
 from attentest.targets.adapt.parameters import FoundTable, find_table, interleaved
 from attentest.targets.adapt.parameters.building import DISTINCT
-from attentest.targets.adapt.probing import undisturbed
+from attentest.targets.adapt.probing import in_double, undisturbed
 from attentest.targets.adapt.reading import Reading, Unclear
 from attentest.targets.adapt.ungiven import sentence
 from attentest.targets.constants.models import demand_effect, demand_explanation
@@ -102,7 +103,7 @@ def adapt_model(
         built = with_free_rows(building(thing, name, reading))
         least = DISTINCT.but(target_vocabulary=DISTINCT.source_vocabulary)
         demand_least_width(built, least, name, "the classes of its parts, one by one")
-        inferred = infer(built, name, _documentation(thing), reading)
+        built, inferred = _inferred(built, name, _documentation(thing), reading)
         demand_effect(built, inferred, name)
         found, whole = _table(built, inferred, name), built
         if shared := shared_positions(built, found):
@@ -130,6 +131,23 @@ def adapt_model(
             raise Unclear(f"{SHARED.format(name)} {NOT_ADDED}")
         return made
 
+
+def _inferred(built: Building, name: str, doc: str, reading: Reading) -> tuple[Building, Inferred]:
+    """Return how a model is built and called.
+
+    Constants of code have the default precision of torch, and the least number of float64 fits
+    into no other: where that raises, double precision is the default, and is not judged.
+    """
+    try:
+        return built, infer(built, name, doc, reading)
+    except Unclear as question:
+        if _OVERFLOW not in str(question):
+            raise
+        doubled = replace(built, doubled=True)
+        return doubled, infer(doubled, name, doc, reading)
+
+
+_OVERFLOW = "cannot be converted to type float without overflow"
 
 SHARED = (
     "{} has one trained table of positions for both sides, and this spec has one for each: name "
@@ -164,7 +182,8 @@ def _table(built: Building, inferred: Inferred, name: str) -> FoundTable:
         model.pads = sizes.source_pad, sizes.target_pad
         return model
 
-    found = find_table(build, "model", call)
+    with in_double() if built.doubled else nullcontext():
+        found = find_table(build, "model", call)
     lost = [] if found.table else list(found.remarks)
     lost += [one for one in found.remarks if one.startswith(("Left over", "Nothing was found"))]
     if lost:
@@ -241,7 +260,7 @@ def _reads_first_row(built: Building, found: FoundTable, call: Callable[..., Any
 def _measured(adapter: Adapter, found: FoundTable, reading: Reading) -> AdaptedWhole:
     if found.interleaved and reading.strict:
         raise Unclear(interleaved.QUESTION.format(adapter.name, "model"))
-    findings = identify(_backend(adapter, ()))
+    findings = _findings(adapter)
     single = None if reading.strict else _in_single(adapter, findings)
     if single:
         adapter, findings = replace(adapter, limits=single[0]), single[1]
@@ -272,6 +291,16 @@ def _measured(adapter: Adapter, found: FoundTable, reading: Reading) -> AdaptedW
     made = _backend(replace(adapter, choices=choices), said)
     doubts = (*assumptions, *adapter.building.doubts, *adapter.inferred.doubts, *found.remarks)
     return replace(made, assumed=doubts, summary=_summary(adapter))
+
+
+def _findings(adapter: Adapter) -> Mapping[str, Finding]:
+    """Return what is measured of the choices, in double precision wherever it computes in it."""
+    if not adapter.building.doubled:
+        return identify(_backend(adapter, ()))
+    precisions = ("float64", *adapter.limits.precisions)
+    wide = replace(adapter, limits=replace(adapter.limits, precisions=precisions))
+    with in_double():
+        return identify(_backend(wide, ()))
 
 
 def _kind_of_output(adapter: Adapter) -> dict[str, Value]:

@@ -1,6 +1,7 @@
 """Limits of a whole model: precisions, lengths, widths and dropout, found by calling it."""
 
 from contextlib import suppress
+from dataclasses import replace
 
 import torch
 from torch import nn
@@ -90,7 +91,8 @@ def _takes_odd_width(built: Building, inferred: Inferred) -> bool:
 
 def _precisions(built: Building, inferred: Inferred) -> tuple[str, ...]:
     """Return the precisions in which a call answers at all."""
-    probe = probe_of(built, DISTINCT.but(target_vocabulary=DISTINCT.source_vocabulary))
+    plain = replace(built, doubled=False)
+    probe = probe_of(plain, DISTINCT.but(target_vocabulary=DISTINCT.source_vocabulary))
     found = []
     for name, dtype in DTYPES.items():
         cast_real(probe.model, dtype)

@@ -1,6 +1,7 @@
 """Probing calls of a whole model: which conventions sound code with these masks would show."""
 
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from attentest.results.text import summary
-from attentest.targets.adapt.probing import undisturbed
+from attentest.targets.adapt.probing import in_double, undisturbed
 from attentest_spec import Sizes
 
 SOURCE_LENGTH, TARGET_LENGTH = 6, 4
@@ -19,11 +20,13 @@ _NOISE = 1e-9
 class Probe:
     """A model that was built at `sizes` in float64, and tokens to call it with.
 
-    Lengths, batch, heads and vocabularies differ, so that shapes distinguish them.
+    Lengths, batch, heads and vocabularies differ, so that shapes distinguish them. Where it is
+    `doubled`, double precision is the default of torch while it is called.
     """
 
     model: nn.Module
     sizes: Sizes
+    doubled: bool = False
 
     @property
     def tokens(self) -> tuple[Tensor, Tensor]:
@@ -36,7 +39,7 @@ class Probe:
     def called(self, call: Callable[..., Any], *inputs: Tensor) -> Any:
         """Return what `call` gives, or in a sentence why it gives nothing."""
         try:
-            with undisturbed():
+            with undisturbed(), in_double() if self.doubled else nullcontext():
                 return call(self.model, *(one.clone() for one in inputs))
         except Exception as failure:  # code that a user wrote may raise anything
             return summary(failure, 120)
