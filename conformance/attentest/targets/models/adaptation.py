@@ -24,7 +24,7 @@ from attentest.targets.adapt.assumptions import (
     pairs,
 )
 from attentest.targets.adapt.limits import (
-    demand_least_width,
+    least_width,
     said_of,
 )
 from attentest.targets.adapt.parameters import FoundTable, find_table, interleaved
@@ -39,6 +39,7 @@ from attentest.targets.models.inferring import Inferred, infer, probe_of
 from attentest.targets.models.instances import stands_for_class
 from attentest.targets.models.limits import is_random_without_dropout, limits_of
 from attentest.targets.models.one_table import ONE_TABLE, adds_rows, shared_positions, without_rows
+from attentest.targets.models.own_positions import demand_one_offset
 from attentest.targets.models.recognition import is_whole, makes_models
 from attentest.targets.models.surrounded import OUTSIDE, Surrounded
 from attentest.targets.models.trials import Building
@@ -101,8 +102,8 @@ def adapt_model(
     """
     with undisturbed():
         built = with_free_rows(building(thing, name, reading))
-        least = DISTINCT.but(target_vocabulary=DISTINCT.source_vocabulary)
-        demand_least_width(built, least, name, "the classes of its parts, one by one")
+        one_vocabulary = DISTINCT.but(target_vocabulary=DISTINCT.source_vocabulary)
+        least = least_width(built, one_vocabulary, name, "the classes of its parts, one by one")
         built, inferred = _inferred(built, name, _documentation(thing), reading)
         demand_effect(built, inferred, name)
         found, whole = _table(built, inferred, name), built
@@ -112,7 +113,7 @@ def adapt_model(
             built = without_rows(built, shared)
             inferred = infer(built, name, _documentation(thing), reading)
             found = _table(built, inferred, name)
-        limits = limits_of(built, inferred, found.table)
+        limits = replace(limits_of(built, inferred, found.table), least_width=least)
         fixed = not reading.strict and is_random_without_dropout(built, inferred)
         if instance is not None:
             stands_for_class(instance, built, inferred, found.table)
@@ -126,6 +127,8 @@ def adapt_model(
             replace(limits, dropout=limits.dropout and not fixed, fixed_dropout=fixed),
         )
         made = _measured(adapter, found, reading)
+        if not reading.anyway:
+            demand_one_offset(name, made, made.choices)
         scaled = made.choices.get("embedding_scale", "sqrt-d") == "sqrt-d"
         if shared and not adds_rows(whole, inferred, found, shared[0], is_scaled=scaled):
             raise Unclear(f"{SHARED.format(name)} {NOT_ADDED}")
