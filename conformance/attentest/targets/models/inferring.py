@@ -19,6 +19,7 @@ from attentest.targets.models.forms import Form
 from attentest.targets.models.methods import methods_of
 from attentest.targets.models.probing import (
     Probe,
+    hides_tokens,
     separates_samples,
     shown,
     takes_pads_for_tokens,
@@ -31,6 +32,11 @@ from attentest_spec import Sizes
 
 SURE = 5
 """The score of a call that shows all that right masks show."""
+
+INVERTED = (
+    "{} hides the tokens of its source where there is padding, and not the padding: the mask that "
+    "it makes of its ids is inverted"
+)
 
 PADS = (21, 22)
 """The pad ids of probing calls: no token of them, and different where a model can tell them."""
@@ -115,7 +121,8 @@ def infer(built: Building, name: str, doc: str, reading: Reading) -> Inferred:
     methods, unhidden = methods_of(probe, call, doc, reading)
     said += [f"method {one}: {found.arguments.words}" for one, found in methods.items()]
     sure = score == SURE and not against
-    doubts = (*(() if sure else masks), *unhidden)
+    inverted = score < SURE and not masked and hides_tokens(probe, call.compiled())
+    doubts = (*[INVERTED.format(name)] * inverted, *(() if sure else masks), *unhidden)
     pad = probe.sizes.source_pad if probe is not not_fixed else 0
     return Inferred(
         call,

@@ -141,6 +141,16 @@ def takes_pads_for_tokens(probe: Probe, call: Callable[..., Any], side: str) -> 
     return first is not None and second is not None and _same(first, second)
 
 
+def hides_tokens(probe: Probe, call: Callable[..., Any]) -> bool:
+    """Say whether no token of the source changes anything where there is padding beside it."""
+    source, target = probe.tokens
+    source[:, -2:] = probe.sizes.source_pad
+    changed = source.clone()
+    changed[:, :-2] = source[:, :-2].flip(0)
+    before, after = (probe.output(call, one, target) for one in (source, changed))
+    return _agree(before, after, slice(None))
+
+
 def _contrasts(output: Tensor, pad: int) -> Tensor:
     """Return what does not depend on the generator's row of `pad`: differences of log-odds."""
     positive = bool((output >= 0).all()) and bool((output.sum(-1) - 1).abs().max() < 1e-6)
