@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from attentest.results.verdict import Location
 
-SEARCHES = 4
+SEARCHES = 2
 """The number of searches in vain for one component, from which on they are short."""
 
 
