@@ -107,7 +107,7 @@ def locate(subject: Subject, steps: Sequence[Step], known: Known) -> Location | 
 
 
 def _is_meant(subject: Subject, found: Found) -> bool:
-    """Say whether a target mask without padding, that is not to blame, is what the code declares."""
+    """Say whether it is a target mask without padding, as the limits of the code have it."""
     at_end = "target" in subject.limits.right_padded
     return at_end and found.said.step.name == "target mask" and not found.confirmed
 

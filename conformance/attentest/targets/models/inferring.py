@@ -20,6 +20,7 @@ from attentest.targets.models.methods import methods_of
 from attentest.targets.models.probing import (
     Probe,
     hides_tokens,
+    is_not_finite,
     separates_samples,
     shown,
     takes_pads_for_tokens,
@@ -36,6 +37,11 @@ SURE = 5
 INVERTED = (
     "{} hides the tokens of its source where there is padding, and not the padding: the mask that "
     "it makes of its ids is inverted"
+)
+
+NOT_FINITE = (
+    "without padding its output has numbers that are not finite, as where a mask of padding is "
+    "inverted and hides every token"
 )
 
 PADS = (21, 22)
@@ -283,4 +289,6 @@ def _laid_out(probe: Probe, plain: Call, masks: dict[str, Form]) -> Call | str:
             failure = failure or found
         elif separates_samples(probe, found.compiled()):
             return found
+        elif is_not_finite(probe, found.compiled()):
+            failure = failure or NOT_FINITE
     return failure or "the tokens of one sample change the output of another"

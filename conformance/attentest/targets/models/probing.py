@@ -141,6 +141,12 @@ def takes_pads_for_tokens(probe: Probe, call: Callable[..., Any], side: str) -> 
     return first is not None and second is not None and _same(first, second)
 
 
+def is_not_finite(probe: Probe, call: Callable[..., Any]) -> bool:
+    """Say whether tokens without padding give NaN or infinity."""
+    found = probe.output(call, *probe.tokens)
+    return found is not None and not bool(found.isfinite().all())
+
+
 def hides_tokens(probe: Probe, call: Callable[..., Any]) -> bool:
     """Say whether no token of the source changes anything where there is padding beside it."""
     source, target = probe.tokens
