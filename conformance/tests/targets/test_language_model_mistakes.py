@@ -26,6 +26,7 @@ MISTAKES = [
         "divided by sqrt(d_model)",
     ),
     ("nano.py:GPT", "return x + self.mlp", "return self.mlp", "without its residual path"),
+    ("nano.py:GPT", "self.ln_2(x)", "self.ln_1(x)", "has the norm of attention"),
     UNMASKED,
 ]
 """A model, an edit that injects a mistake into every layer, and what is said of it."""

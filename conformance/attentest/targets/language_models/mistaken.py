@@ -13,7 +13,12 @@ from attentest.targets.adapt.components import squashed
 from attentest.targets.language_models.building import Building
 from attentest.targets.language_models.calling import Call, apart_without_labels
 from attentest.targets.language_models.numbers.findings import Found
-from attentest.targets.language_models.numbers.mistakes import ALL_SEEN, WITHOUT_RESIDUAL, Mistake
+from attentest.targets.language_models.numbers.mistakes import (
+    ALL_SEEN,
+    WITHOUT_NORM,
+    WITHOUT_RESIDUAL,
+    Mistake,
+)
 from attentest.targets.language_models.numbers.search import search
 from attentest.targets.language_models.numbers.tracing import widened
 from attentest.targets.language_models.probing import Probed, probe_of, probe_sizes
@@ -82,5 +87,7 @@ def _mistakes(one: Probed, *, continues: bool) -> Sequence[Mistake]:
     if suspected:
         sure = suspected.sure or (suspected is ALL_SEEN and continues)
         return [suspected] if sure else []
+    if what.startswith("the norms of"):
+        return WITHOUT_NORM if one.reader.idle else ()
     summed = what.startswith("the sum after") and what.rpartition(".")[2]
     return WITHOUT_RESIDUAL.get(summed or "", ())

@@ -70,8 +70,18 @@ def probed(
         constants=constants(model, thing),
         declared=reading.choices,
         widths=_widths(built, parameters, sizes),
+        idle=_idle(model, output),
     )
     return Probed(reader, (start, tokens.numpy(), output.detach().double().numpy()), mixtures)
+
+
+def _idle(model: nn.Module, output: torch.Tensor) -> list[str]:
+    """Return the names of parameters that `output` does not depend on."""
+    held = {name: one for name, one in model.named_parameters() if one.requires_grad}
+    if not held or not output.requires_grad:
+        return []
+    found = torch.autograd.grad(output.sum(), list(held.values()), allow_unused=True)
+    return [name for name, one in zip(held, found, strict=True) if one is None]
 
 
 def probe_of(built: Building, sizes: Sizes) -> nn.Module:

@@ -1,7 +1,7 @@
 """Mistakes whose numbers a call may have in the place of those of a formula."""
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -17,14 +17,16 @@ class Mistake:
     """A mistake, in words: what the numbers are those of.
 
     `scale` is the factor of the scores at some sizes, `ahead` the number of tokens after its own
-    that a query sees (-1: all of them), `bare` are the sublayers without a residual path. A design
-    computes the same where the mistake is not `sure`.
+    that a query sees (-1: all of them), `bare` are the sublayers without a residual path. `normed`
+    says of sublayers what their input is in the place of its norm: the norm of another sublayer, or
+    "" for none. A design computes the same where the mistake is not `sure`.
     """
 
     words: str
     scale: Callable[[Sizes], float] | None = None
     ahead: int = 0
     bare: Collection[str] = ()
+    normed: Mapping[str, str] = field(default_factory=dict)
     sure: bool = True
 
     def options(self, sizes: Sizes) -> dict[str, Value]:
@@ -63,3 +65,13 @@ WITHOUT_RESIDUAL: Mapping[str, tuple[Mistake, ...]] = {
     "feed_forward": (Mistake("a network without its residual path", bare=SUBLAYERS[1:]),),
 }
 """Mistakes by the sublayer whose sum the call does not compute."""
+
+WITHOUT_NORM = (
+    Mistake("a network whose input is not normalised", normed={"feed_forward": ""}),
+    Mistake(
+        "a network whose input has the norm of attention",
+        normed={"feed_forward": "self_attention"},
+    ),
+    Mistake("attention whose input is not normalised", normed={"self_attention": ""}),
+)
+"""Mistakes of models with norms that nothing depends on: they are held, and not used."""

@@ -1,6 +1,6 @@
 """The state that the steps of a reading share: the trace, the parameters, and what was reached."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from time import process_time
 from typing import Any
@@ -28,7 +28,8 @@ class Reader:
     `constants` are the numbers that the code holds, `declared` the choices that the user says,
     `widths` what the inner width of the network may be. `reached` is the furthest step that was
     tried, by its place in the model, with what was looked for; `suspected` is a mistake that gives
-    the numbers there. `mistaken` is one that the numbers are read with. `seen` is what :meth:`once`
+    the numbers there. `mistaken` is one that the numbers are read with, `idle` are the
+    parameters that the output does not depend on. `seen` is what :meth:`once`
     found. `mixtures` are calls of mixtures of experts, whose numbers are taken as they are.
     """
 
@@ -41,6 +42,7 @@ class Reader:
     reached: tuple[int, str] = (0, "the embeddings")
     suspected: Mistake | None = None
     mistaken: Mistake | None = None
+    idle: Collection[str] = ()
     began: float = field(default_factory=process_time)
     seen: dict[Any, list[Any]] = field(default_factory=dict)
     mixtures: Sequence[Mixture] = ()

@@ -10,7 +10,7 @@ from attentest.targets.language_models.numbers.attention import attentions
 from attentest.targets.language_models.numbers.ends import embeddings, logits
 from attentest.targets.language_models.numbers.findings import Found, State
 from attentest.targets.language_models.numbers.networks import networks
-from attentest.targets.language_models.numbers.norms import norms
+from attentest.targets.language_models.numbers.norms import left_out, norms
 from attentest.targets.language_models.numbers.reader import Reader
 from attentest_spec import CHOICES
 from attentest_spec.choices import Value
@@ -122,7 +122,13 @@ class _Block:
         step = self.step + (0 if name == "self_attention" else 5)
         if self.where in PRE:
             self.reader.looks_for(step - before, f"the norms of {self.path}")
-            yield from norms(self.reader, state.found, f"{self.path}.{name}_norm", state.x)
+            path, mistaken = f"{self.path}.{name}_norm", self.reader.mistaken
+            if mistaken and name in mistaken.normed:
+                kept = mistaken.normed[name]
+                other = kept and f"{self.path}.{kept}_norm"
+                yield from left_out(self.reader, state.found, path, state.x, other)
+                return
+            yield from norms(self.reader, state.found, path, state.x)
         else:
             yield state
 
