@@ -1,4 +1,4 @@
-"""What no mistake of the catalogue explains is not searched for in full in every clause."""
+"""Failures that no mistake of the catalogue explains are not searched for in full again."""
 
 from dataclasses import replace
 
