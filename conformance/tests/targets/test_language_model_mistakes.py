@@ -57,7 +57,7 @@ def test_a_model_that_fills_in_tokens_may_see_them_all(tmp_path: Path) -> None:
         attentest.adapted(edited(target, old, new, tmp_path, "\n\nMASK_TOKEN_ID = 3\n"))
 
 
-def test_what_published_models_compute_is_no_sure_mistake() -> None:
+def test_scales_of_published_models_are_no_sure_mistakes() -> None:
     doubtful = [one.words for one in OF_SCORES if not one.sure]
     assert [one.rpartition(" by ")[2] for one in doubtful[:2]] == ["sqrt(d_k)", "d_k"]
     assert doubtful[2:] == [ALL_SEEN.words]

@@ -62,17 +62,6 @@ def undisturbed() -> Iterator[None]:
             raise
 
 
-@contextmanager
-def in_double() -> Iterator[None]:
-    """Make double precision the default of torch, which constants of code have."""
-    before = torch.get_default_dtype()
-    torch.set_default_dtype(torch.float64)
-    try:
-        yield
-    finally:
-        torch.set_default_dtype(before)
-
-
 def inputs(
     component: str, keys: int, dtype: torch.dtype, *, joined: bool = False, batch: int = _BATCH
 ) -> Given:

@@ -29,7 +29,7 @@ from attentest.targets.adapt.limits import (
 )
 from attentest.targets.adapt.parameters import FoundTable, find_table, interleaved
 from attentest.targets.adapt.parameters.building import DISTINCT
-from attentest.targets.adapt.probing import in_double, undisturbed
+from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.adapt.reading import Reading, Unclear
 from attentest.targets.adapt.ungiven import sentence
 from attentest.targets.constants.models import demand_effect, demand_explanation
@@ -37,9 +37,12 @@ from attentest.targets.models.building import building
 from attentest.targets.models.fixed_rows import with_free_rows
 from attentest.targets.models.inferring import Inferred, infer, probe_of
 from attentest.targets.models.instances import stands_for_class
-from attentest.targets.models.limits import is_random_without_dropout, limits_of
+from attentest.targets.models.limits import (
+    demand_one_offset,
+    is_random_without_dropout,
+    limits_of,
+)
 from attentest.targets.models.one_table import ONE_TABLE, adds_rows, shared_positions, without_rows
-from attentest.targets.models.own_positions import demand_one_offset
 from attentest.targets.models.recognition import is_whole, makes_models
 from attentest.targets.models.surrounded import OUTSIDE, Surrounded
 from attentest.targets.models.trials import Building
@@ -47,7 +50,7 @@ from attentest.targets.models.vocabularies import Vocabulary
 from attentest.targets.models.written import Adapter
 from attentest.targets.neighbours import functions_that_build
 from attentest.targets.origin import origin
-from attentest.targets.single import SINGLE, Single, in_single
+from attentest.targets.single import SINGLE, Single, in_double, in_single
 from attentest.targets.whole import AdaptedWhole
 from attentest_spec import Limits, Place, Unsupported
 from attentest_spec.choices import Value

@@ -9,7 +9,8 @@ import torch
 from torch import Tensor, nn
 
 from attentest.results.text import summary
-from attentest.targets.adapt.probing import in_double, undisturbed
+from attentest.targets.adapt.probing import undisturbed
+from attentest.targets.single import in_double
 from attentest_spec import Sizes
 
 SOURCE_LENGTH, TARGET_LENGTH = 6, 4
