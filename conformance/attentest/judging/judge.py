@@ -84,7 +84,7 @@ def judge(
     diagnosis = _diagnosis(bench, clause, check, subject, finding, in_full=in_full)
     if outcome.where and not diagnosis:
         bench.unexplained.exceptions.add(outcome.where)
-    elif in_full and not diagnosis:
+    elif in_full and all(one.kind == "complaint" for one in diagnosis):
         bench.unexplained.add(clause.component, location)
     explained = (one.names for one in diagnosis[:1] if one.kind != "complaint")
     bench.suspects.extend(names for names in explained if names not in bench.suspects)
