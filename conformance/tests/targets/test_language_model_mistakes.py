@@ -18,7 +18,7 @@ WILD = SUPPORT / "wild_language_models"
 
 UNMASKED = ("nano.py:GPT", ":t] == 0", ":t] == 2", "of which later tokens are not hidden")
 MISTAKES = [
-    ("llama_c.py:Transformer", "diagonal=1", "diagonal=2", "the next token is not hidden"),
+    ("llama.py:Transformer", "diagonal=1", "diagonal=2", "the next token is not hidden"),
     (
         "lecture.py:GPTLanguageModel",
         "k.shape[-1] ** -0.5",
