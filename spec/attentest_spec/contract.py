@@ -88,7 +88,8 @@ class Limits:
     `masks` (see :data:`MASK_KINDS`) the supported kinds, `memory_masks` those of the mask of a
     decoder's memory where they are others than `masks`, `any_device` is False where masks are made
     on the CPU whatever the device of the tokens is, `dropout` is False where there is none,
-    `odd_width` is False where an odd model width is refused, `cross` is False where multi-head
+    `odd_width` is False where an odd model width is refused, `least_width` is the smallest model
+    width that is not, `cross` is False where multi-head
     attention has one input, which is query, key and value at once, and `inner` is the width of a
     feed-forward network's inner layer as a multiple of the model's, rounded down, where it is
     fixed, and `inner_width` that width itself where it is a constant.
@@ -136,6 +137,7 @@ class Limits:
     memory_masks: Collection[str] | None = None
     any_device: bool = True
     negative_ids: bool = False
+    least_width: int = 1
 
     @property
     def finest(self) -> str:
@@ -154,7 +156,8 @@ class Limits:
     def fitted(self, sizes: Sizes) -> Sizes:
         """Return `sizes` inside the limits: an odd width is doubled where none is supported.
 
-        So is a width that fewer heads than there must be would divide, and they would not.
+        So is a width that fewer heads than there must be would divide, and they would not, and one
+        that is too small is multiplied.
         Where the two sides share a pad id or a vocabulary, it is that of the source.
         """
         fitted = sizes
@@ -163,6 +166,8 @@ class Limits:
                 1 if sizes.d_model % self.fewest_heads == 0 else self.fewest_heads
             )
             fitted = fitted.but(heads=self.fewest_heads, d_model=width)
+        if 0 < fitted.d_model < self.least_width:
+            fitted = fitted.but(d_model=fitted.d_model * -(-self.least_width // fitted.d_model))
         if not self.odd_width and fitted.d_model % 2:
             fitted = fitted.but(d_model=2 * fitted.d_model)
         if self.inner is not None:

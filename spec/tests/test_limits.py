@@ -7,6 +7,9 @@ def test_sizes_are_fitted_to_the_limits() -> None:
     sizes = Sizes(d_model=5, heads=1, source_pad=3, target_pad=5)
     assert Limits().fitted(sizes) == sizes
     assert Limits(odd_width=False, inner=4).fitted(sizes) == sizes.but(d_model=10, d_ff=40)
+    assert Limits(least_width=4).fitted(sizes) == sizes
+    assert Limits(least_width=8, inner=4).fitted(sizes) == sizes.but(d_model=10, d_ff=40)
+    assert Limits(least_width=4).fitted(sizes.but(d_model=3)) == sizes.but(d_model=6)
     assert Limits(inner_width=2048).fitted(sizes) == sizes.but(d_ff=2048)
     assert Limits(fewest_heads=2).fitted(sizes) == sizes.but(heads=2, d_model=10)
     assert Limits(fewest_heads=2).fitted(sizes.but(d_model=6)) == sizes.but(heads=2, d_model=6)

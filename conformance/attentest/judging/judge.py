@@ -74,17 +74,20 @@ def judge(
         where=outcome.where,
     )
     worded = isinstance(outcome.violation, Shortcoming)  # the finding says all that there is
-    known = outcome.where in bench.unexplained
+    known = outcome.where in bench.unexplained.exceptions
     if worded or known or not (bench.diagnose and broken and subject):
         return verdict
     undiagnosed(verdict)
+    location = bench.locator.locate(subject, subject.failing) if outcome.violation else None
     finding = outcome.violation.found if outcome.violation else outcome.message
-    diagnosis = _diagnosis(bench, clause, check, subject, finding)
+    in_full = not bench.unexplained.knows(clause.component, location)
+    diagnosis = _diagnosis(bench, clause, check, subject, finding, in_full=in_full)
     if outcome.where and not diagnosis:
-        bench.unexplained.add(outcome.where)
+        bench.unexplained.exceptions.add(outcome.where)
+    elif in_full and all(one.kind == "complaint" for one in diagnosis):
+        bench.unexplained.add(clause.component, location)
     explained = (one.names for one in diagnosis[:1] if one.kind != "complaint")
     bench.suspects.extend(names for names in explained if names not in bench.suspects)
-    location = bench.locator.locate(subject, subject.failing) if outcome.violation else None
     return replace(verdict, diagnosis=diagnosis, location=location)
 
 
@@ -114,9 +117,9 @@ def _outcome(bench: Bench, clause: Clause, check: Check) -> _Outcome:
 
 
 def _diagnosis(
-    bench: Bench, clause: Clause, check: Check, subject: Subject, finding: str
+    bench: Bench, clause: Clause, check: Check, subject: Subject, finding: str, *, in_full: bool
 ) -> tuple[LikelyCause, ...]:
-    """Return the likely causes of a broken clause."""
+    """Return the likely causes of a broken clause, which are searched `in_full` or in short."""
     plain = replace(bench, shrink=False, diagnose=False)
 
     def traces() -> Iterator[list[Step]]:
@@ -126,7 +129,8 @@ def _diagnosis(
     def complain(backend: Backend) -> str:
         return judge(replace(plain, backend=backend), clause.slug).message
 
-    case = BrokenClause(subject, clause.component, clause.slug, traces(), finding, bench.suspects)
+    parts = subject, clause.component, clause.slug, traces(), finding, bench.suspects
+    case = BrokenClause(*parts, in_full=in_full)
     return diagnose(case, complain)
 
 

@@ -17,6 +17,8 @@ from attentest_spec.clauses import clauses
 _ASSUMED = 3
 """The largest number of assumptions that are listed."""
 _DOUBTFUL = (
+    "it makes of its ids is inverted",
+    "it computes ",
     "=doubled-exponent",
     "embeddings and positions of ",
     "hides no padding",

@@ -1,6 +1,7 @@
 """Single precision inside code that is called in double precision."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -123,3 +124,14 @@ UNEVEN = {"d_model": 6}
 
 SLOPED = {"d_model": 24, "heads": 12}
 """Sizes at which slopes of heads are rounded as well: those of fewer than 9 may be powers of 2."""
+
+
+@contextmanager
+def in_double() -> Iterator[None]:
+    """Make double precision the default of torch, which constants of code have."""
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(torch.float64)
+    try:
+        yield
+    finally:
+        torch.set_default_dtype(before)

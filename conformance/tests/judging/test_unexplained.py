@@ -1,10 +1,14 @@
-"""The same exception in many clauses is searched for in the catalogue once."""
+"""Failures that no mistake of the catalogue explains are not searched for in full again."""
+
+from dataclasses import replace
 
 import pytest
 import torch
 
 from attentest.judging import judge as judging
 from attentest.judging.bench import Bench
+from attentest.judging.unexplained import SEARCHES, Unexplained
+from attentest.results.verdict import Location
 from attentest_spec.torch import Recipe, TorchBackend
 
 CLAUSES = ["layer_norm.formula", "layer_norm.variance", "layer_norm.gradient"]
@@ -19,15 +23,23 @@ class Unfinished(torch.nn.LayerNorm):
 
 @pytest.fixture
 def searched(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The clauses for which likely causes are searched; none is found."""
+    """The clauses for which likely causes are searched in full; none is found."""
     found: list[str] = []
 
     def diagnose(broken, complain):
-        found.append(broken.clause)
+        if broken.in_full:
+            found.append(broken.clause)
         return ()
 
     monkeypatch.setattr(judging, "diagnose", diagnose)
     return found
+
+
+class Shifted(torch.nn.LayerNorm):
+    """Adds what no mistake of the catalogue adds."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return super().forward(x) + x.mean()
 
 
 def _backend(layer: type[torch.nn.LayerNorm]) -> TorchBackend:
@@ -44,12 +56,28 @@ def test_exception_without_an_explanation_is_searched_for_once(searched: list[st
     assert searched == CLAUSES[:1]
 
 
-def test_wrong_numbers_are_searched_for_in_every_clause(searched: list[str]) -> None:
-    class Shifted(torch.nn.LayerNorm):
-        def forward(self, x: torch.Tensor) -> torch.Tensor:
-            return super().forward(x) + x.mean()
+def test_wrong_numbers_of_one_line_are_searched_for_in_full_once(searched: list[str]) -> None:
+    def broken(bench: Bench) -> list[str]:
+        return [one for one in CLAUSES if judging.judge(bench, one).status == "violation"]
 
-    bench = Bench(_backend(Shifted), effort=0.1, shrink=False)
-    broken = [one for one in CLAUSES if judging.judge(bench, one).status == "violation"]
-    assert len(broken) > 1
-    assert searched == broken
+    plain = {"effort": 0.1, "shrink": False}
+    assert len(broken(Bench(_backend(Shifted), **plain))) > 1
+    assert searched == CLAUSES[:1]
+
+
+def test_searches_in_vain_are_counted_by_component() -> None:
+    known = Unexplained()
+    for _ in range(SEARCHES):
+        assert not known.knows("model", None)
+        known.add("model", None)
+    assert known.knows("model", None)
+    assert not known.knows("encoder", None)
+
+
+def test_a_line_that_is_only_suspected_says_nothing_of_other_clauses() -> None:
+    line = Location("model.py", 7, "x = x + y", "residual sum", "", "")
+    known = Unexplained()
+    known.add("model", line)
+    assert not known.knows("model", line)
+    known.add("model", replace(line, confirmed=True))
+    assert known.knows("encoder", line)

@@ -65,7 +65,11 @@ Complain = Callable[[Backend], str]
 
 @dataclass(frozen=True)
 class BrokenClause:
-    """A clause that a backend breaks: traces of examples, a failing one first, and the message."""
+    """A clause that a backend breaks: traces of examples, a failing one first, and the message.
+
+    Where its causes are not searched `in_full`, only those of other clauses and the faults of this
+    one are tried.
+    """
 
     subject: Subject
     component: str
@@ -73,6 +77,7 @@ class BrokenClause:
     traces: Iterable[Sequence[Step]]
     message: str
     suspects: Sequence[tuple[str, ...]] = ()
+    in_full: bool = True
 
     def suspected(self) -> Iterator[Variant]:
         """Yield the variants that explained other clauses of this backend."""
@@ -87,6 +92,8 @@ class BrokenClause:
         clause itself may explain both.
         """
         found = singles(self.subject.choices, self.component, self.clause)
+        if not self.in_full:
+            return (one for one in found if any(f.clause == self.clause for f in one.faults))
         if clauses()[self.clause].kind == "errors":
             kinds: tuple[str, ...] = ("loud", "wording")
         elif weak:
@@ -150,6 +157,8 @@ def _stages(broken: BrokenClause, key_step: "_KeyStep") -> Iterator[list[Variant
     weak = key_step.is_weak
     yield key_step.fitting(broken.singles(weak=weak))
     yield key_step.fitting(in_other_models(broken.singles(weak=weak)))
+    if not broken.in_full:
+        return
     active = [one for one in key_step.active() if broken.is_about_what_is_declared(one)]
     yield key_step.fitting(pairs(active, broken.component))
 

@@ -99,11 +99,17 @@ def locate(subject: Subject, steps: Sequence[Step], known: Known) -> Location | 
     if other is not None and (other.confirmed or found is None):
         other = _on_fresh_inputs(other, own_cases(subject, *key, FRESH))
     best = other if other is not None and (other.confirmed or found is None) else found
-    if best is None:
+    if best is None or _is_meant(subject, best):
         return None
     if best is other:
         return best.location(wrong.formula, confirmed=best.confirmed)
     return best.location()
+
+
+def _is_meant(subject: Subject, found: Found) -> bool:
+    """Say whether it is a target mask without padding, as the limits of the code have it."""
+    at_end = "target" in subject.limits.right_padded
+    return at_end and found.said.step.name == "target mask" and not found.confirmed
 
 
 def _in_double_precision(subject: Subject, steps: Sequence[Step], known: Known) -> Location | None:

@@ -30,7 +30,7 @@ from attentest.targets.adapt.assumptions import (
 from attentest.targets.adapt.code import Code, code_of, of_instance
 from attentest.targets.adapt.components import component_guessed, component_named
 from attentest.targets.adapt.encoders.embedded import entering_of
-from attentest.targets.adapt.encoders.tokens import token_decoder, token_encoder
+from attentest.targets.adapt.encoders.inverted import stack_of
 from attentest.targets.adapt.limits import (
     SEVERAL,
     any_masks,
@@ -163,7 +163,7 @@ def _adapt(thing: Any, asked: Reading, name: str, home: ModuleType | None) -> Ba
         raise Unclear(question_of_calls(named, own_name))
     if named == "causal_layer":
         raise Uncovered(LAYER.format(own_name))
-    stack = token_encoder(made, asked, called) or token_decoder(made, asked, called)
+    stack = stack_of(made, asked, called)
     if stack is None and whole.is_model(made, asked, called):
         where = home if instance is None else None
         return whole.adapt_class(made, asked, called or made.__name__, where, instance)

@@ -3,6 +3,7 @@
 import inspect
 import sys
 from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -67,6 +68,23 @@ def demand_least_width(build: Callable[[Sizes], Any], sizes: Sizes, name: str, p
             f"{name} cannot be built at a width of 2, as examples need it "
             f"({summary(failure, 120)}): name {parts}."
         ) from failure
+
+
+def least_width(build: Callable[[Sizes], Any], sizes: Sizes, name: str, parts: str) -> int:
+    """Return the smallest even width at which `build` does not raise, 1 for that of examples.
+
+    Raises Unclear, as :func:`demand_least_width`, where that is more than 8: a table of sines may
+    divide by the number of its frequencies less one.
+    """
+    try:
+        demand_least_width(build, sizes, name, parts)
+    except Unclear:
+        for width in (4, 6, 8):
+            with suppress(Exception), undisturbed():  # code that a user wrote may raise anything
+                build(sizes.but(d_model=width, heads=1))
+                return width
+        raise
+    return 1
 
 
 def limits_of(
@@ -203,6 +221,8 @@ def said_of(limits: Limits, *, dropout: bool = False) -> list[str]:
         said.append("its mask is a number of keys: it is judged with masks that hide the last ones")
     if limits.length is not None:
         said.append(f"its table has {limits.length} positions, and longer inputs are not judged")
+    if limits.least_width > 1:
+        said.append(f"a width below {limits.least_width} is refused: it is judged at wider ones")
     if not limits.odd_width:
         said.append("an odd model width is refused: it is judged at even ones")
     if not limits.own_vocabularies:

@@ -18,8 +18,10 @@ from attentest.targets.language_models.beside import question_on_others
 from attentest.targets.language_models.building import PROBE
 from attentest.targets.language_models.calling import MASK_FORMS, POSITION_FORMS
 from attentest.targets.language_models.continuing import with_cache
-from attentest.targets.language_models.inference import Inferred, infer, probe_of, probe_sizes
+from attentest.targets.language_models.inference import Inferred, infer
 from attentest.targets.language_models.limits import limits_of
+from attentest.targets.language_models.numbers.mistakes import Mistake
+from attentest.targets.language_models.probing import probe_of, probe_sizes, rounds
 from attentest.targets.language_models.profiles import nearest, spoken
 from attentest.targets.language_models.verifying import (
     TRIED,
@@ -71,10 +73,27 @@ def adapt_language_model(
         limits,
         profile,
     )
+    if inferred.mistake:
+        return _told(*_with_mistake(adapter, inferred.mistake), reading)
     adapter, doubts = _with_inputs(_in_precisions(adapter), inferred)
     adapter, more = with_cache(adapter, _backend)
     _demand_no_others(adapter)
     return _told(adapter, [*doubts, *more], reading)
+
+
+def _with_mistake(adapter: LanguageAdapter, mistake: Mistake) -> tuple[LanguageAdapter, list[str]]:
+    """Return `adapter` by its tokens alone, of which the numbers are wrong; and what is said.
+
+    Nothing else that it takes can be read by its numbers then.
+    """
+    precisions = adapter.limits.precisions
+    if rounds(adapter.building, adapter.call):
+        precisions = tuple(one for one in precisions if one != "float64")
+    said = (
+        f"it computes {mistake.words}, in every layer, and else the numbers of the reference: it "
+        f"is judged without the rest of its arguments"
+    )
+    return replace(adapter, limits=replace(adapter.limits, precisions=precisions)), [said]
 
 
 def _declared(inferred: Inferred, reading: Reading) -> tuple[dict[str, Value], str]:

@@ -15,8 +15,14 @@ def nearest(choices: Mapping[str, Value]) -> str:
 def spoken(choices: Mapping[str, Value], profile: str) -> str:
     """Return the name of the profile, and the choices that differ from those it has."""
     own = _others(choices, profile)
+    own = {name: own[name] for name in sorted(own, key=_is_usual)}
     but = ", ".join(f"{name}={_shown(value)}" for name, value in own.items())
     return f"{profile} with {but}" if but else profile
+
+
+def _is_usual(choice: str) -> bool:
+    """Say whether another option of `choice` is seldom a mistake."""
+    return choice not in ("rotary_direction", "norm_variance", "position_offset")
 
 
 def _others(choices: Mapping[str, Value], profile: str) -> dict[str, Value]:

@@ -10,7 +10,8 @@ from attentest.targets.adapt.components import component_named, squashed
 from attentest.targets.adapt.reading import Reading, Unclear
 from attentest.targets.language_models.building import PROBE
 from attentest.targets.language_models.calling import AT_START, is_causal
-from attentest.targets.language_models.inference import called, probe_of
+from attentest.targets.language_models.inference import called
+from attentest.targets.language_models.probing import probe_of
 
 _NAMED = re.compile(
     r"(gpt\d*|llama\d*|causallm|(?<!masked)languagemodel|(?<!masked)(?<!m)lm|lmheadmodel|"

@@ -3,6 +3,7 @@
 import inspect
 import sys
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 from types import ModuleType
@@ -23,7 +24,7 @@ from attentest.targets.adapt.assumptions import (
     pairs,
 )
 from attentest.targets.adapt.limits import (
-    demand_least_width,
+    least_width,
     said_of,
 )
 from attentest.targets.adapt.parameters import FoundTable, find_table, interleaved
@@ -36,7 +37,11 @@ from attentest.targets.models.building import building
 from attentest.targets.models.fixed_rows import with_free_rows
 from attentest.targets.models.inferring import Inferred, infer, probe_of
 from attentest.targets.models.instances import stands_for_class
-from attentest.targets.models.limits import is_random_without_dropout, limits_of
+from attentest.targets.models.limits import (
+    demand_one_offset,
+    is_random_without_dropout,
+    limits_of,
+)
 from attentest.targets.models.one_table import ONE_TABLE, adds_rows, shared_positions, without_rows
 from attentest.targets.models.recognition import is_whole, makes_models
 from attentest.targets.models.surrounded import OUTSIDE, Surrounded
@@ -45,7 +50,7 @@ from attentest.targets.models.vocabularies import Vocabulary
 from attentest.targets.models.written import Adapter
 from attentest.targets.neighbours import functions_that_build
 from attentest.targets.origin import origin
-from attentest.targets.single import SINGLE, Single, in_single
+from attentest.targets.single import SINGLE, Single, in_double, in_single
 from attentest.targets.whole import AdaptedWhole
 from attentest_spec import Limits, Place, Unsupported
 from attentest_spec.choices import Value
@@ -100,9 +105,9 @@ def adapt_model(
     """
     with undisturbed():
         built = with_free_rows(building(thing, name, reading))
-        least = DISTINCT.but(target_vocabulary=DISTINCT.source_vocabulary)
-        demand_least_width(built, least, name, "the classes of its parts, one by one")
-        inferred = infer(built, name, _documentation(thing), reading)
+        one_vocabulary = DISTINCT.but(target_vocabulary=DISTINCT.source_vocabulary)
+        least = least_width(built, one_vocabulary, name, "the classes of its parts, one by one")
+        built, inferred = _inferred(built, name, _documentation(thing), reading)
         demand_effect(built, inferred, name)
         found, whole = _table(built, inferred, name), built
         if shared := shared_positions(built, found):
@@ -111,7 +116,7 @@ def adapt_model(
             built = without_rows(built, shared)
             inferred = infer(built, name, _documentation(thing), reading)
             found = _table(built, inferred, name)
-        limits = limits_of(built, inferred, found.table)
+        limits = replace(limits_of(built, inferred, found.table), least_width=least)
         fixed = not reading.strict and is_random_without_dropout(built, inferred)
         if instance is not None:
             stands_for_class(instance, built, inferred, found.table)
@@ -125,11 +130,30 @@ def adapt_model(
             replace(limits, dropout=limits.dropout and not fixed, fixed_dropout=fixed),
         )
         made = _measured(adapter, found, reading)
+        if not reading.anyway:
+            demand_one_offset(name, made, made.choices)
         scaled = made.choices.get("embedding_scale", "sqrt-d") == "sqrt-d"
         if shared and not adds_rows(whole, inferred, found, shared[0], is_scaled=scaled):
             raise Unclear(f"{SHARED.format(name)} {NOT_ADDED}")
         return made
 
+
+def _inferred(built: Building, name: str, doc: str, reading: Reading) -> tuple[Building, Inferred]:
+    """Return how a model is built and called.
+
+    Constants of code have the default precision of torch, and the least number of float64 fits
+    into no other: where that raises, double precision is the default, and is not judged.
+    """
+    try:
+        return built, infer(built, name, doc, reading)
+    except Unclear as question:
+        if _OVERFLOW not in str(question):
+            raise
+        doubled = replace(built, doubled=True)
+        return doubled, infer(doubled, name, doc, reading)
+
+
+_OVERFLOW = "cannot be converted to type float without overflow"
 
 SHARED = (
     "{} has one trained table of positions for both sides, and this spec has one for each: name "
@@ -164,7 +188,8 @@ def _table(built: Building, inferred: Inferred, name: str) -> FoundTable:
         model.pads = sizes.source_pad, sizes.target_pad
         return model
 
-    found = find_table(build, "model", call)
+    with in_double() if built.doubled else nullcontext():
+        found = find_table(build, "model", call)
     lost = [] if found.table else list(found.remarks)
     lost += [one for one in found.remarks if one.startswith(("Left over", "Nothing was found"))]
     if lost:
@@ -241,7 +266,7 @@ def _reads_first_row(built: Building, found: FoundTable, call: Callable[..., Any
 def _measured(adapter: Adapter, found: FoundTable, reading: Reading) -> AdaptedWhole:
     if found.interleaved and reading.strict:
         raise Unclear(interleaved.QUESTION.format(adapter.name, "model"))
-    findings = identify(_backend(adapter, ()))
+    findings = _findings(adapter)
     single = None if reading.strict else _in_single(adapter, findings)
     if single:
         adapter, findings = replace(adapter, limits=single[0]), single[1]
@@ -272,6 +297,16 @@ def _measured(adapter: Adapter, found: FoundTable, reading: Reading) -> AdaptedW
     made = _backend(replace(adapter, choices=choices), said)
     doubts = (*assumptions, *adapter.building.doubts, *adapter.inferred.doubts, *found.remarks)
     return replace(made, assumed=doubts, summary=_summary(adapter))
+
+
+def _findings(adapter: Adapter) -> Mapping[str, Finding]:
+    """Return what is measured of the choices, in double precision wherever it computes in it."""
+    if not adapter.building.doubled:
+        return identify(_backend(adapter, ()))
+    precisions = ("float64", *adapter.limits.precisions)
+    wide = replace(adapter, limits=replace(adapter.limits, precisions=precisions))
+    with in_double():
+        return identify(_backend(wide, ()))
 
 
 def _kind_of_output(adapter: Adapter) -> dict[str, Value]:

@@ -19,6 +19,8 @@ from attentest.targets.models.forms import Form
 from attentest.targets.models.methods import methods_of
 from attentest.targets.models.probing import (
     Probe,
+    hides_tokens,
+    is_not_finite,
     separates_samples,
     shown,
     takes_pads_for_tokens,
@@ -31,6 +33,16 @@ from attentest_spec import Sizes
 
 SURE = 5
 """The score of a call that shows all that right masks show."""
+
+INVERTED = (
+    "{} hides the tokens of its source where there is padding, and not the padding: the mask that "
+    "it makes of its ids is inverted"
+)
+
+NOT_FINITE = (
+    "without padding its output has numbers that are not finite, as where a mask of padding is "
+    "inverted and hides every token"
+)
 
 PADS = (21, 22)
 """The pad ids of probing calls: no token of them, and different where a model can tell them."""
@@ -66,7 +78,7 @@ def probe_of(built: Building, sizes: Sizes) -> Probe:
         for one in model.parameters():
             one += 0.2 * torch.randn(one.shape, generator=source, dtype=torch.float64)
     model.pads = sizes.source_pad, sizes.target_pad
-    return Probe(model, sizes)
+    return Probe(model, sizes, built.doubled)
 
 
 def infer(built: Building, name: str, doc: str, reading: Reading) -> Inferred:
@@ -115,7 +127,8 @@ def infer(built: Building, name: str, doc: str, reading: Reading) -> Inferred:
     methods, unhidden = methods_of(probe, call, doc, reading)
     said += [f"method {one}: {found.arguments.words}" for one, found in methods.items()]
     sure = score == SURE and not against
-    doubts = (*(() if sure else masks), *unhidden)
+    inverted = score < SURE and not masked and hides_tokens(probe, call.compiled())
+    doubts = (*[INVERTED.format(name)] * inverted, *(() if sure else masks), *unhidden)
     pad = probe.sizes.source_pad if probe is not not_fixed else 0
     return Inferred(
         call,
@@ -276,4 +289,6 @@ def _laid_out(probe: Probe, plain: Call, masks: dict[str, Form]) -> Call | str:
             failure = failure or found
         elif separates_samples(probe, found.compiled()):
             return found
+        elif is_not_finite(probe, found.compiled()):
+            failure = failure or NOT_FINITE
     return failure or "the tokens of one sample change the output of another"

@@ -1,17 +1,21 @@
 """Limits of a whole model: precisions, lengths, widths and dropout, found by calling it."""
 
+from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import replace
 
 import torch
 from torch import nn
 
+from attentest.analysis.identify.measure import fits_at
 from attentest.targets.adapt.limits import is_random_in_training
 from attentest.targets.adapt.parameters.building import DISTINCT
 from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.adapt.reading import Unclear
 from attentest.targets.models.inferring import Inferred, probe_of
 from attentest.targets.models.trials import Building
-from attentest_spec import Limits, Sizes
+from attentest_spec import Backend, Choices, Limits, Sizes
+from attentest_spec.choices import Value
 from attentest_spec.mapping import Table, locate
 from attentest_spec.torch import DTYPES
 from attentest_spec.torch.values import cast_real
@@ -90,7 +94,8 @@ def _takes_odd_width(built: Building, inferred: Inferred) -> bool:
 
 def _precisions(built: Building, inferred: Inferred) -> tuple[str, ...]:
     """Return the precisions in which a call answers at all."""
-    probe = probe_of(built, DISTINCT.but(target_vocabulary=DISTINCT.source_vocabulary))
+    plain = replace(built, doubled=False)
+    probe = probe_of(plain, DISTINCT.but(target_vocabulary=DISTINCT.source_vocabulary))
     found = []
     for name, dtype in DTYPES.items():
         cast_real(probe.model, dtype)
@@ -130,3 +135,24 @@ def _inner_width(built: Building, table: Table, sizes: Sizes) -> int | None:
 
 
 _VOCABULARY = DISTINCT.source_vocabulary
+
+_PAD = 4
+"""An id of padding that is not the one of measuring."""
+
+
+def demand_one_offset(name: str, backend: Backend, choices: Mapping[str, Value]) -> None:
+    """Raise Unclear for a model whose first position depends on the id of padding.
+
+    Such code counts the tokens that are no padding, and leaves the position of padding free.
+    """
+    known = Choices.of(choices)
+    if known.position_offset == "none":
+        return
+    pads = {"source_pad": _PAD, "target_pad": _PAD}
+    behind = known.but(position_offset=float(_PAD + 1))
+    if fits_at(backend, known, **pads) is False and fits_at(backend, behind, **pads):
+        raise Unclear(
+            f"The positions of {name} begin behind the id of padding, and are counted by its "
+            f"tokens: this spec has one offset, whatever that id is. Name the classes of its "
+            f"parts, one by one."
+        )

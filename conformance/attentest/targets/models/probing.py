@@ -1,6 +1,7 @@
 """Probing calls of a whole model: which conventions sound code with these masks would show."""
 
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,6 +10,7 @@ from torch import Tensor, nn
 
 from attentest.results.text import summary
 from attentest.targets.adapt.probing import undisturbed
+from attentest.targets.single import in_double
 from attentest_spec import Sizes
 
 SOURCE_LENGTH, TARGET_LENGTH = 6, 4
@@ -19,11 +21,13 @@ _NOISE = 1e-9
 class Probe:
     """A model that was built at `sizes` in float64, and tokens to call it with.
 
-    Lengths, batch, heads and vocabularies differ, so that shapes distinguish them.
+    Lengths, batch, heads and vocabularies differ, so that shapes distinguish them. Where it is
+    `doubled`, double precision is the default of torch while it is called.
     """
 
     model: nn.Module
     sizes: Sizes
+    doubled: bool = False
 
     @property
     def tokens(self) -> tuple[Tensor, Tensor]:
@@ -36,7 +40,7 @@ class Probe:
     def called(self, call: Callable[..., Any], *inputs: Tensor) -> Any:
         """Return what `call` gives, or in a sentence why it gives nothing."""
         try:
-            with undisturbed():
+            with undisturbed(), in_double() if self.doubled else nullcontext():
                 return call(self.model, *(one.clone() for one in inputs))
         except Exception as failure:  # code that a user wrote may raise anything
             return summary(failure, 120)
@@ -136,6 +140,22 @@ def takes_pads_for_tokens(probe: Probe, call: Callable[..., Any], side: str) -> 
             one[other] = row
     first, second = answers
     return first is not None and second is not None and _same(first, second)
+
+
+def is_not_finite(probe: Probe, call: Callable[..., Any]) -> bool:
+    """Say whether tokens without padding give NaN or infinity."""
+    found = probe.output(call, *probe.tokens)
+    return found is not None and not bool(found.isfinite().all())
+
+
+def hides_tokens(probe: Probe, call: Callable[..., Any]) -> bool:
+    """Say whether no token of the source changes anything where there is padding beside it."""
+    source, target = probe.tokens
+    source[:, -2:] = probe.sizes.source_pad
+    changed = source.clone()
+    changed[:, :-2] = source[:, :-2].flip(0)
+    before, after = (probe.output(call, one, target) for one in (source, changed))
+    return _agree(before, after, slice(None))
 
 
 def _contrasts(output: Tensor, pad: int) -> Tensor:

@@ -42,14 +42,14 @@ _LENGTHS = {
 }
 
 _COUNT = r"(num(ber)?(of)?|n|total)?"
-_OF_SIDE = r"(src|source|tgt|trg|target|enc|dec|encoder|decoder|encode|decode|input|output)?"
+_OF_SIDE = r"(src|source|tgt|trg|target|enc|dec|encoder|decoder|encode|decode|input|output|text)?"
 _PATTERNS = {
     "vocabulary": r".*(vocab|voc|vocabulary|ntokens?|numtokens)(size|len|length|count|num|dim)?$"
     r"|(vocab|vocabulary)(size|len|length)?(in|out|" + _OF_SIDE[1:-2] + r")?(size|len|length)?$"
     r"|(n|num|numberof)(src|source|tgt|trg|target|in|out)(words|tokens|types|symbols|ids)?$"
     r"|(n|num|numberof)?(words|tokens|types|symbols)(src|source|tgt|trg|target|in|out)$",
     "max_length": _COUNT + r"(max)?" + _OF_SIDE + r"(max)?(seq|sequence|sentence|context|pos|"
-    r"position|positions|positional)(max)?(len|length|size)?$"
+    r"position|positions|positional|ctx)(max)?(len|length|size)?$"
     r"|(max)?" + _OF_SIDE + r"(max)?(len|length)$",
     "heads": _COUNT
     + _OF_SIDE
@@ -60,7 +60,8 @@ _PATTERNS = {
     "d_ff": r"(d|dim|n|hidden|size)?(of)?(ff|ffn|pff|fc|mlp|pf|feedforward|feedfwd|intermediate|"
     r"inner)(net|network|layer)?(hidden|hid|inner)?(dim|size|dimension|dimensionality|width|features|units|d)?$",
     "d_model": r"(d|dim|n)?(of)?(model|emb|embed|embedding|word|wordvec|token|hid|hidn|hidden|"
-    r"latent|feature)(vec|vector|layer|model)?(dim|size|dimension|dimensions|width|d|units)?$",
+    r"latent|feature)(vec|vector|layer|model)?(dim|size|dimension|dimensions|width|d|units)?$"
+    r"|n" + _OF_SIDE + r"state$",
     "dropout": r".*drop(out)?(rate|prob|p|probability|ratio)?$",
 }
 """The words of names that no list has, and what they mean."""
@@ -76,7 +77,7 @@ def sizes_named(name: str, held: Collection[str], side: str) -> Iterator[str]:
         yield "d_model"
         return
     if re.search(r"(vocab(ulary)?(size)?|numtokens|ntokens?)$", name):
-        target = any(mark in name for mark in _TARGET)
+        target = any(mark in name for mark in _TARGET) or _is_beside_source(name, held)
         yield "target_vocabulary" if target else _sided("source_vocabulary", side)
         return
     if name in _LENGTHS or name in _OF_LETTERS:
@@ -94,6 +95,14 @@ def sizes_named(name: str, held: Collection[str], side: str) -> Iterator[str]:
         yield from ("d_ff", "d_model") if widths and not inner else ("d_model", "d_ff")
         return
     yield from (_sided(size, side) for size in found)
+
+
+def _is_beside_source(name: str, held: Collection[str]) -> bool:
+    """Say whether a vocabulary of no side is beside one that is the source's, by its name."""
+    return any(name != one and one.endswith(name[-5:]) and _OF_SOURCE.search(one) for one in held)
+
+
+_OF_SOURCE = re.compile(r"^n?(um)?(src|source)")
 
 
 def _sided(size: str, side: str) -> str:

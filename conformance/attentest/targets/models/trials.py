@@ -22,7 +22,8 @@ class Building:
 
     `known` are the sizes that occur in it, `said` sentences for the user, and `doubts` those that
     may be wrong. `rows` is the number of rows of its tables of positions where that is fixed, and
-    the expression gives them others.
+    the expression gives them others. `doubled` says that it computes in double precision only where
+    that is the default of torch.
     """
 
     expression: str
@@ -30,6 +31,7 @@ class Building:
     said: tuple[str, ...] = ()
     doubts: tuple[str, ...] = ()
     rows: int | None = None
+    doubled: bool = False
 
     def __call__(self, sizes: Sizes) -> Any:
         """Build at `sizes`; what is shared by both sides cannot have two values."""

@@ -51,7 +51,7 @@ def _combined(seen: Observed) -> str:
         return ""
     outputs = np.stack([one.output.ravel() for one in layers], axis=1)
     for last in _ends(seen, layers):
-        if last.shape != layers[-1].output.shape:
+        if last.shape != layers[-1].output.shape or not np.isfinite(outputs).all():
             continue
         shares, *_ = np.linalg.lstsq(outputs, last.ravel(), rcond=None)
         used = int((np.abs(shares) > LOOSE).sum())

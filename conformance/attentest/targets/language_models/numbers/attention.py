@@ -10,6 +10,7 @@ import numpy as np
 from attentest.targets.adapt.parameters.words import says_sink
 from attentest.targets.language_models.numbers.findings import Found, State, against
 from attentest.targets.language_models.numbers.linears import Linear, linears
+from attentest.targets.language_models.numbers.mistakes import OF_SCORES
 from attentest.targets.language_models.numbers.norms import Options
 from attentest.targets.language_models.numbers.places import View
 from attentest.targets.language_models.numbers.placing import Views, turned_by, ways
@@ -96,7 +97,7 @@ def _mixtures(
                 if against(known, options) or reader.is_late:
                     continue
                 held = {**views, **sink.views}
-                context = _weighted(reader, {**known, **options}, maps, held, h)
+                context = _context(reader, {**known, **options}, maps, held, h)
                 if reader.holds(context):
                     yield _Mixture(maps, options, held, context)
                     return
@@ -136,29 +137,14 @@ def _suspect(
     reader: Reader, choices: Options, maps: dict[str, Linear], norms: Views, h: Floats
 ) -> None:
     """Remember a well-known mistake with which the call computes the weighted values."""
-    length, width = h.shape[1], reader.sizes.d_model // reader.sizes.heads
-    seen = visible(length)
-    scales = {
-        "scores that are not divided by sqrt(d_k)": 1.0,
-        "scores that are divided by sqrt(d_model)": reader.sizes.d_model**-0.5,
-        "scores that are divided by d_k": 1.0 / width,
-        "scores that are multiplied by sqrt(d_k)": width**0.5,
-    }
-    tried = [(words, {"score_scale": scale}, seen) for words, scale in scales.items()]
-    open_: Options = {"attention_causality": "by-mask"}
-    tried += [
-        ("scores of which later tokens are not hidden", open_, np.ones_like(seen)),
-        ("scores of which the next token is not hidden", open_, _up_to(length, 1)),
-    ]
-    for words, options, mask in tried:
-        values = _weighted(reader, {**choices, **options}, maps, norms, h, mask)
+    if reader.mistaken:
+        return
+    length = h.shape[1]
+    for one in OF_SCORES:
+        options = {**choices, **one.options(reader.sizes)}
+        values = _weighted(reader, options, maps, norms, h, one.seen(length))
         if not reader.suspected and reader.trace.holds(values, known=False):
-            reader.suspected = words
-
-
-def _up_to(length: int, ahead: int) -> Mask:
-    """Return a mask (1, 1, length, length) of keys up to `ahead` tokens after the query."""
-    return np.tril(np.ones((1, 1, length, length), dtype=bool), ahead)
+            reader.suspected = one
 
 
 def _triples(queries: list[Linear], others: list[Linear]) -> Iterator[dict[str, Linear]]:
@@ -172,6 +158,16 @@ def _triples(queries: list[Linear], others: list[Linear]) -> Iterator[dict[str, 
 
 def _caps(reader: Reader) -> list[Value]:
     return ["none", *(one for one in reader.constants if 1 < one <= 1000)]
+
+
+def _context(
+    reader: Reader, choices: Options, maps: dict[str, Linear], norms: Views, h: Floats
+) -> Floats:
+    """Return the weighted values under `choices`, with the mistake that the reader knows of."""
+    if reader.mistaken is None:
+        return _weighted(reader, choices, maps, norms, h)
+    options = {**choices, **reader.mistaken.options(reader.sizes)}
+    return _weighted(reader, options, maps, norms, h, reader.mistaken.seen(h.shape[1]))
 
 
 def _weighted(

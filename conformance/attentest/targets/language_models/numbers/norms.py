@@ -1,6 +1,7 @@
 """Norms among the numbers of a call: of which kind, with which epsilon, weight and bias."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from functools import partial
 from itertools import product
 
@@ -38,6 +39,29 @@ def _searched(reader: Reader, known: Options, x: Floats) -> Iterator[tuple[Optio
             y = norm(Setting(reader.sizes, chosen, values), x)
             if reader.holds(y):
                 yield options, views, y
+
+
+def left_out(reader: Reader, found: Found, path: str, x: Floats, other: str) -> Iterator[State]:
+    """Yield x (B, T, D) with a norm that the call holds and does not use at the canonical `path`.
+
+    It has the norm at the path `other` in its place, or none where that is "".
+    """
+    views = {name: one for name, one in found.views.items() if other and name.startswith(other)}
+    values = {name.removeprefix(f"{other}."): one.values for name, one in views.items()}
+    chosen = Choices.of({**reader.declared, **found.choices})
+    y = norm(Setting(reader.sizes, chosen, values), x) if values else x
+    free = [one for one in reader.rows(x.shape[-1]) if one.name in reader.idle]
+    free = [one for one in free if not one.place.part and not found.uses([one])]
+    biases = [one for one in free if says_bias(one.name)]
+    gains = [one for one in free if one not in biases]
+    held = {f"{path}.{name}": one[0] for name, one in (("gain", gains), ("bias", biases)) if one}
+    if held:
+        yield State(replace(found, views={**found.views, **held}), y)
+
+
+def says_bias(name: str) -> bool:
+    """Say whether the name of a parameter of a norm is that of its bias."""
+    return name.rpartition(".")[2] in ("bias", "beta", "b", "shift", "b_2")
 
 
 def kinds(reader: Reader, known: Mapping[str, Value]) -> Iterator[Options]:

@@ -1,6 +1,6 @@
 """The state that the steps of a reading share: the trace, the parameters, and what was reached."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from time import process_time
 from typing import Any
@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from attentest.targets.language_models.numbers.experts import Mixture
+from attentest.targets.language_models.numbers.mistakes import Mistake
 from attentest.targets.language_models.numbers.places import Parameters, View
 from attentest.targets.language_models.numbers.tracing import Trace
 from attentest_spec import Place, Sizes
@@ -27,8 +28,9 @@ class Reader:
     `constants` are the numbers that the code holds, `declared` the choices that the user says,
     `widths` what the inner width of the network may be. `reached` is the furthest step that was
     tried, by its place in the model, with what was looked for; `suspected` is a mistake that gives
-    the numbers there, "" where none is known. `seen` is what :meth:`once` found. `mixtures` are
-    calls of mixtures of experts, whose numbers are taken as they are.
+    the numbers there. `mistaken` is one that the numbers are read with, `idle` are the
+    parameters that the output does not depend on. `seen` is what :meth:`once`
+    found. `mixtures` are calls of mixtures of experts, whose numbers are taken as they are.
     """
 
     trace: Trace
@@ -38,7 +40,9 @@ class Reader:
     declared: Mapping[str, Value]
     widths: tuple[int, ...]
     reached: tuple[int, str] = (0, "the embeddings")
-    suspected: str = ""
+    suspected: Mistake | None = None
+    mistaken: Mistake | None = None
+    idle: Collection[str] = ()
     began: float = field(default_factory=process_time)
     seen: dict[Any, list[Any]] = field(default_factory=dict)
     mixtures: Sequence[Mixture] = ()

@@ -10,7 +10,7 @@ from attentest.targets.language_models.numbers.attention import attentions
 from attentest.targets.language_models.numbers.ends import embeddings, logits
 from attentest.targets.language_models.numbers.findings import Found, State
 from attentest.targets.language_models.numbers.networks import networks
-from attentest.targets.language_models.numbers.norms import norms
+from attentest.targets.language_models.numbers.norms import left_out, norms
 from attentest.targets.language_models.numbers.reader import Reader
 from attentest_spec import CHOICES
 from attentest_spec.choices import Value
@@ -92,13 +92,19 @@ class _Block:
     def sequential(self, state: State, *, one_norm: bool) -> Iterator[State]:
         """Yield what follows attention, and then the network, each beside a residual path."""
         for attended in self._attended(state, self._opened(state, "self_attention")):
-            total = State(attended.found, state.x + attended.x)
+            total = State(attended.found, self._beside(state.x, "self_attention") + attended.x)
             self.reader.looks_for(self.step + 4, f"the sum after {self.path}.self_attention")
             for middle in self._closed(total, "self_attention"):
                 opened = self._opened(middle, "feed_forward")
                 for found in self._networked(middle, opened):
                     self.reader.looks_for(self.step + 8, f"the sum after {self.path}.feed_forward")
-                    yield from self._closed(State(found.found, middle.x + found.x), "feed_forward")
+                    x = self._beside(middle.x, "feed_forward") + found.x
+                    yield from self._closed(State(found.found, x), "feed_forward")
+
+    def _beside(self, x: Floats, name: str) -> Floats | float:
+        """Return the residual path beside the sublayer `name`, 0 where it is missing."""
+        mistaken = self.reader.mistaken
+        return 0.0 if mistaken and name in mistaken.bare else x
 
     def parallel(self, state: State, *, one_norm: bool) -> Iterator[State]:
         """Yield what follows both sublayers beside one residual path."""
@@ -116,7 +122,13 @@ class _Block:
         step = self.step + (0 if name == "self_attention" else 5)
         if self.where in PRE:
             self.reader.looks_for(step - before, f"the norms of {self.path}")
-            yield from norms(self.reader, state.found, f"{self.path}.{name}_norm", state.x)
+            path, mistaken = f"{self.path}.{name}_norm", self.reader.mistaken
+            if mistaken and name in mistaken.normed:
+                kept = mistaken.normed[name]
+                other = kept and f"{self.path}.{kept}_norm"
+                yield from left_out(self.reader, state.found, path, state.x, other)
+                return
+            yield from norms(self.reader, state.found, path, state.x)
         else:
             yield state
 

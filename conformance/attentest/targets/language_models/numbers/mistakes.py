@@ -1,0 +1,77 @@
+"""Mistakes whose numbers a call may have in the place of those of a formula."""
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from attentest_spec import Sizes
+from attentest_spec.choices import Value
+from attentest_spec.setting import Mask
+
+SUBLAYERS = ("self_attention", "feed_forward")
+
+
+@dataclass(frozen=True)
+class Mistake:
+    """A mistake, in words: what the numbers are those of.
+
+    `scale` is the factor of the scores at some sizes, `ahead` the number of tokens after its own
+    that a query sees (-1: all of them), `bare` are the sublayers without a residual path. `normed`
+    says of sublayers what their input is in the place of its norm: the norm of another sublayer, or
+    "" for none. A design computes the same where the mistake is not `sure`.
+    """
+
+    words: str
+    scale: Callable[[Sizes], float] | None = None
+    ahead: int = 0
+    bare: Collection[str] = ()
+    normed: Mapping[str, str] = field(default_factory=dict)
+    sure: bool = True
+
+    def options(self, sizes: Sizes) -> dict[str, Value]:
+        """Return the choices that give its numbers."""
+        found: dict[str, Value] = {"attention_causality": "by-mask"} if self.ahead else {}
+        return found if self.scale is None else found | {"score_scale": self.scale(sizes)}
+
+    def seen(self, length: int) -> Mask:
+        """Return which keys every query sees, (1, 1, length, length)."""
+        ahead = self.ahead if self.ahead >= 0 else length
+        return np.tril(np.ones((1, 1, length, length), dtype=bool), ahead)
+
+
+def _width(sizes: Sizes) -> int:
+    return sizes.d_model // sizes.heads
+
+
+ALL_SEEN = Mistake("scores of which later tokens are not hidden", ahead=-1, sure=False)
+"""An encoder computes this: whether it is a mistake is said by what the model is meant for."""
+
+OF_SCORES = (
+    # Published models do not scale, or scale by the width: these are designs as well.
+    Mistake("scores that are not divided by sqrt(d_k)", lambda sizes: 1.0, sure=False),
+    Mistake("scores that are divided by sqrt(d_model)", lambda sizes: sizes.d_model**-0.5),
+    Mistake("scores that are divided by d_k", lambda sizes: 1.0 / _width(sizes), sure=False),
+    Mistake("scores that are multiplied by sqrt(d_k)", lambda sizes: _width(sizes) ** 0.5),
+    ALL_SEEN,
+    Mistake("scores of which the next token is not hidden", ahead=1),
+)
+
+WITHOUT_RESIDUAL: Mapping[str, tuple[Mistake, ...]] = {
+    "self_attention": (
+        Mistake("attention without its residual path", bare=SUBLAYERS[:1]),
+        Mistake("sublayers without their residual paths", bare=SUBLAYERS),
+    ),
+    "feed_forward": (Mistake("a network without its residual path", bare=SUBLAYERS[1:]),),
+}
+"""Mistakes by the sublayer whose sum the call does not compute."""
+
+WITHOUT_NORM = (
+    Mistake("a network whose input is not normalised", normed={"feed_forward": ""}),
+    Mistake(
+        "a network whose input has the norm of attention",
+        normed={"feed_forward": "self_attention"},
+    ),
+    Mistake("attention whose input is not normalised", normed={"self_attention": ""}),
+)
+"""Mistakes of models with norms that nothing depends on: they are held, and not used."""

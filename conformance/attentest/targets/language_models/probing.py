@@ -1,0 +1,126 @@
+"""One traced call of a decoder-only model, and what is looked for among its numbers."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from time import process_time
+from typing import Any
+
+import torch
+from torch import nn
+
+from attentest.targets.adapt.probing import undisturbed
+from attentest.targets.adapt.reading import Reading
+from attentest.targets.language_models.building import PROBE, Building
+from attentest.targets.language_models.calling import Call, probe_tokens
+from attentest.targets.language_models.numbers.constants import constants
+from attentest.targets.language_models.numbers.experts import Mixture, watched
+from attentest.targets.language_models.numbers.mistakes import Mistake
+from attentest.targets.language_models.numbers.places import Parameters
+from attentest.targets.language_models.numbers.reader import Reader
+from attentest.targets.language_models.numbers.tracing import NEAR, traced, widened
+from attentest_spec import Sizes
+from attentest_spec.choices import Value
+from attentest_spec.setting import Array, Floats
+
+_START = 0, "the embeddings"
+
+
+@dataclass(frozen=True)
+class Probed:
+    """A traced call: its reader, and what a search is given besides it.
+
+    `mixtures` are the calls of mixtures of experts.
+    """
+
+    reader: Reader
+    given: tuple[Mapping[str, Value], Array, Floats]
+    mixtures: Sequence[Mixture]
+
+    def with_experts(self) -> Reader:
+        """Return a reader that takes the numbers of experts as they are."""
+        return replace(self._fresh(), mixtures=self.mixtures)
+
+    def with_mistake(self, mistake: Mistake) -> Reader:
+        """Return a reader that takes `mistake` for a formula."""
+        return replace(self._fresh(), mistaken=mistake)
+
+    def _fresh(self) -> Reader:
+        began = process_time()
+        return replace(self.reader, reached=_START, suspected=None, seen={}, began=began)
+
+
+def probed(
+    thing: Callable[..., Any], built: Building, call: Call, sizes: Sizes, reading: Reading
+) -> Probed:
+    """Return the call of a model at `sizes` with the tokens of the probe, recorded."""
+    model = probe_of(built, sizes)
+    tokens = probe_tokens()
+    with watched(model) as mixtures:
+        trace, output = traced(lambda: call.compiled()(model, tokens))
+    start = {
+        "attention_causality": "built-in",
+        "key_heads": "fewer" if sizes.kv_heads else "as-queries",
+        **reading.choices,
+    }
+    parameters = Parameters(model, sizes)
+    reader = Reader(
+        trace=trace,
+        parameters=parameters,
+        sizes=sizes,
+        constants=constants(model, thing),
+        declared=reading.choices,
+        widths=_widths(built, parameters, sizes),
+        idle=_idle(model, output),
+    )
+    return Probed(reader, (start, tokens.numpy(), output.detach().double().numpy()), mixtures)
+
+
+def _idle(model: nn.Module, output: torch.Tensor) -> list[str]:
+    """Return the names of parameters that `output` does not depend on."""
+    held = {name: one for name, one in model.named_parameters() if one.requires_grad}
+    if not held or not output.requires_grad:
+        return []
+    found = torch.autograd.grad(output.sum(), list(held.values()), allow_unused=True)
+    return [name for name, one in zip(held, found, strict=True) if one is None]
+
+
+def probe_of(built: Building, sizes: Sizes) -> nn.Module:
+    """Return the model at `sizes` in double precision, with random numbers for what it trains."""
+    generator = torch.Generator().manual_seed(3)
+    with widened():
+        model: nn.Module = built(sizes).double().eval()
+        held = list(model.parameters())
+        for one in [one for one in held if one.requires_grad] or held:
+            noise = torch.randn(one.shape, generator=generator, dtype=torch.float64)
+            if one.dim() > 1:
+                one.copy_(noise * min(one.shape[-1], sizes.d_model) ** -0.5)
+            else:
+                one.add_(0.3 * noise)
+    return model
+
+
+def probe_sizes(built: Building) -> Sizes:
+    """Return the sizes of the probe, with fewer heads of keys where code takes their number."""
+    return PROBE if "kv_heads" in built.known else PROBE.but(kv_heads=0)
+
+
+def _widths(built: Building, parameters: Parameters, sizes: Sizes) -> tuple[int, ...]:
+    """Return what the inner width of the network may be."""
+    if "d_ff" in built.known:
+        return (sizes.d_ff,)
+    known = {sizes.d_model, sizes.target_vocabulary, sizes.max_length, sizes.layers}
+    held = {size for one in parameters.own.values() if one.ndim > 1 for size in one.shape}
+    return tuple(sorted({*held, *(one // 2 for one in held if one % 2 == 0)} - known - {0}))
+
+
+def rounds(built: Building, call: Call) -> bool:
+    """Say whether a model in double precision computes with less inside."""
+    model, tokens, function = probe_of(built, probe_sizes(built)), probe_tokens(), call.compiled()
+    with widened():
+        wide = function(model, tokens)
+    try:
+        with undisturbed():
+            plain = function(model, tokens)
+    except Exception:  # code that a user wrote may raise anything
+        return True
+    return plain.dtype != wide.dtype or not torch.allclose(plain, wide, rtol=NEAR, atol=NEAR)

@@ -1,0 +1,68 @@
+"""Decoder-only models with one mistake that no design makes: they are judged, not asked about."""
+
+from pathlib import Path
+
+import pytest
+from folders import SUPPORT
+
+import attentest
+from attentest.judging.bench import Bench
+from attentest.judging.judge import judge
+from attentest.results.verdict import Status
+from attentest.targets.adapt import Unclear
+from attentest.targets.language_models.numbers.mistakes import ALL_SEEN, OF_SCORES
+from attentest.targets.whole import AdaptedWhole
+from attentest_spec import Sizes
+
+WILD = SUPPORT / "wild_language_models"
+
+UNMASKED = ("nano.py:GPT", ":t] == 0", ":t] == 2", "of which later tokens are not hidden")
+MISTAKES = [
+    ("llama.py:Transformer", "diagonal=1", "diagonal=2", "the next token is not hidden"),
+    (
+        "lecture.py:GPTLanguageModel",
+        "k.shape[-1] ** -0.5",
+        "x.shape[-1] ** -0.5",
+        "divided by sqrt(d_model)",
+    ),
+    ("nano.py:GPT", "return x + self.mlp", "return self.mlp", "without its residual path"),
+    ("nano.py:GPT", "self.ln_2(x)", "self.ln_1(x)", "has the norm of attention"),
+    UNMASKED,
+]
+"""A model, an edit that injects a mistake into every layer, and what is said of it."""
+
+
+def edited(target: str, old: str, new: str, folder: Path, extra: str = "") -> str:
+    file, _, name = target.partition(":")
+    source = (WILD / file).read_text()
+    assert old in source
+    (folder / file).write_text(source.replace(old, new) + extra)
+    return f"{folder / file}:{name}"
+
+
+@pytest.mark.parametrize(("target", "old", "new", "said"), MISTAKES)
+def test_mistakes_that_no_design_makes_are_violations(
+    target: str, old: str, new: str, said: str, tmp_path: Path
+) -> None:
+    backend = attentest.adapted(edited(target, old, new, tmp_path))
+    assert isinstance(backend, AdaptedWhole)
+    assert any(said in one for one in backend.assumed), backend.assumed
+    bench = Bench.for_status(backend, effort=0.1)
+    assert judge(bench, "language_model.formula").status is Status.VIOLATION
+
+
+def test_a_model_that_fills_in_tokens_may_see_them_all(tmp_path: Path) -> None:
+    target, old, new, said = UNMASKED
+    with pytest.raises(Unclear, match=said):
+        attentest.adapted(edited(target, old, new, tmp_path, "\n\nMASK_TOKEN_ID = 3\n"))
+
+
+def test_scales_of_published_models_are_no_sure_mistakes() -> None:
+    doubtful = [one.words for one in OF_SCORES if not one.sure]
+    assert [one.rpartition(" by ")[2] for one in doubtful[:2]] == ["sqrt(d_k)", "d_k"]
+    assert doubtful[2:] == [ALL_SEEN.words]
+
+
+def test_a_scale_follows_the_sizes() -> None:
+    scales = [one.options(Sizes(d_model=64, heads=4)) for one in OF_SCORES[:4]]
+    assert [one["score_scale"] for one in scales] == [1, 1 / 8, 1 / 16, 4]
