@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 from folders import SUPPORT
+from proof import study
 
 import attentest
 from attentest.judging.bench import Bench
@@ -40,7 +41,7 @@ def edited(target: str, old: str, new: str, folder: Path, extra: str = "") -> st
     return f"{folder / file}:{name}"
 
 
-@pytest.mark.parametrize(("target", "old", "new", "said"), MISTAKES)
+@pytest.mark.parametrize(("target", "old", "new", "said"), study(MISTAKES, "-".join, share=3))
 def test_mistakes_that_no_design_makes_are_violations(
     target: str, old: str, new: str, said: str, tmp_path: Path
 ) -> None:

@@ -43,11 +43,12 @@ def _formula_in_use(subject: Subject, draw: Draw, size: SizesInUse) -> None:
     in_use=at_sizes_in_use(_formula_in_use, WIDE, MANY, LONG),
 )
 def test_formula(subject: Subject, draw: Draw) -> None:
-    # Several heads, and more than one visible key, whose score does not count.
+    # Several keys, as the score of a single one does not count.
+    case = draw_call(subject, draw, lengths=(draw.length(), draw.at_least(3)))
+    matches(case.probe, *case.inputs, actual=case.output())
     lengths = draw.at_least(2), draw.at_least(4)
     wide = draw_call(subject, draw, width=72, scale=1.0, lengths=lengths, heads=draw.several())
-    for case in (draw_call(subject, draw), wide):
-        matches(case.probe, *case.inputs, actual=case.output())
+    matches(wide.probe, *wide.inputs, actual=wide.output())
 
 
 @check("attention.shapes")
