@@ -113,7 +113,8 @@ def test_question_names_the_first_step_that_differs(tmp_path):
 
 
 def test_question_about_a_model_names_the_line(tmp_path):
-    skip = next(one for one in MISTAKES if one.slug == "gpt-skip-forgotten")
+    minus = next(one for one in MISTAKES if one.slug == "q-branch-minus")
     with pytest.raises(Unclear) as asked:
-        read(skip, tmp_path)
-    assert "the sum after layers.0.self_attention; those that" in str(asked.value)
+        read(minus, tmp_path)
+    assert "the sum after layers.0.feed_forward; those that" in str(asked.value)
+    assert "begin at rearranged.py:39" in str(asked.value)

@@ -48,17 +48,12 @@ def test_constants_of_a_language_model_are_its_sizes(tmp_path: Path) -> None:
     assert status(space["backend"], "language_model.causality") is Status.PASS
 
 
-@pytest.mark.parametrize(
-    "mistake",
-    [
-        ("k.shape[-1] ** -0.5", "x.shape[-1] ** -0.5"),
-        ("        self.token_", "        n_embd = 8\n        self.token_"),
-    ],
-    ids=["scale", "another-width"],
-)  # fmt: skip
-def test_mistakes_in_such_a_model_are_asked_about(mistake: tuple[str, str], tmp_path: Path) -> None:
+def test_mistakes_in_such_a_model_are_asked_about_or_violations(tmp_path: Path) -> None:
+    lecture = LANGUAGE_MODELS / "lecture.py", "GPTLanguageModel", *CONSTANTS
     with pytest.raises(Unclear):
-        read(tmp_path, LANGUAGE_MODELS / "lecture.py", "GPTLanguageModel", *CONSTANTS, mistake)
+        read(tmp_path, *lecture, ("        self.token_", "        n_embd = 8\n        self.token_"))
+    scaled = read(tmp_path, *lecture, ("k.shape[-1] ** -0.5", "x.shape[-1] ** -0.5"))
+    assert status(scaled, "language_model.formula") is Status.VIOLATION
 
 
 def test_a_constant_beside_an_argument_of_the_same_size_is_no_size(tmp_path: Path) -> None:

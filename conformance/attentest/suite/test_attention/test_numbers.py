@@ -51,7 +51,7 @@ def test_formula(subject: Subject, draw: Draw) -> None:
     matches(wide.probe, *wide.inputs, actual=wide.output())
 
 
-@check("attention.shapes")
+@check("attention.shapes", examples=5)
 def test_shapes(subject: Subject, draw: Draw) -> None:
     ones = draw.choose((False, True))
     case = draw_call(subject, draw, kinds=("none", "padding"), lengths=(1, 1) if ones else None)

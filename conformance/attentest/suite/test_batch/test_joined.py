@@ -18,7 +18,7 @@ from attentest_spec.setting import Array
 TOKENS, KEPT = RESULTS["padded_batch"]
 
 
-@clause("batch.padded-tokens")
+@clause("batch.padded-tokens", examples=5)
 def test_padded_tokens(subject: Subject, draw: Draw) -> None:
     sizes = draw_sizes(draw)
     probe = built(subject, "padded_batch", sizes)
@@ -34,17 +34,17 @@ def _option(subject: Subject, draw: Draw, choice: str) -> None:
     fits_one_option(probe, *inputs, actual=probe.output(*inputs), choice=choice, without={})
 
 
-@clause("batch.padding-side")
+@clause("batch.padding-side", examples=5)
 def test_padding_side(subject: Subject, draw: Draw) -> None:
     _option(subject, draw, "padding_side")
 
 
-@clause("batch.sequence-marks")
+@clause("batch.sequence-marks", examples=5)
 def test_sequence_marks(subject: Subject, draw: Draw) -> None:
     _option(subject, draw, "sequence_marks")
 
 
-@clause("batch.padded-length")
+@clause("batch.padded-length", examples=5)
 def test_padded_length(subject: Subject, draw: Draw) -> None:
     sizes = draw_sizes(draw)
     probe = built(subject, "padded_batch", sizes)
@@ -63,7 +63,7 @@ def test_padded_length(subject: Subject, draw: Draw) -> None:
     check(probe, *shorter, only=TOKENS)
 
 
-@clause("batch.kept-by-position")
+@clause("batch.kept-by-position", examples=5)
 def test_kept_by_position(subject: Subject, draw: Draw) -> None:
     sizes = draw_sizes(draw)
     sizes = sizes.but(end=draw.choose((sizes.target_pad, 9)))
@@ -79,7 +79,7 @@ def _packed(subject: Subject, draw: Draw) -> tuple[Probe, tuple[Array, Array]]:
     return built(subject, "packed_batch", sizes), draw_sequences(draw, sizes, shortest=2)
 
 
-@clause("batch.packed-steps")
+@clause("batch.packed-steps", examples=5)
 def test_packed_steps(subject: Subject, draw: Draw) -> None:
     probe, inputs = _packed(subject, draw)
     read, wanted = RESULTS["packed_batch"][:2]
@@ -87,14 +87,14 @@ def test_packed_steps(subject: Subject, draw: Draw) -> None:
     check(probe, *inputs, only=wanted)
 
 
-@clause("batch.packed-mask")
+@clause("batch.packed-mask", examples=5)
 def test_packed_mask(subject: Subject, draw: Draw) -> None:
     probe, inputs = _packed(subject, draw)
     found = check(probe, *inputs, only=RESULTS["packed_batch"][3])
     of_kind(found[3], "b", "mask")
 
 
-@clause("batch.packed-positions")
+@clause("batch.packed-positions", examples=5)
 def test_packed_positions(subject: Subject, draw: Draw) -> None:
     probe, inputs = _packed(subject, draw)
     check(probe, *inputs, only=RESULTS["packed_batch"][2])

@@ -19,19 +19,19 @@ from attentest.testing.draw import Draw
 READ, WANTED, SOURCE_MASK, TARGET_MASK, NUMBER = RESULTS["batch"]
 
 
-@clause("batch.decoder-input")
+@clause("batch.decoder-input", examples=5)
 def test_decoder_input(subject: Subject, draw: Draw) -> None:
     sizes = draw_sizes(draw)
     check(built(subject, "batch", sizes), *draw_pair(draw, sizes), only=READ)
 
 
-@clause("batch.decoder-target")
+@clause("batch.decoder-target", examples=5)
 def test_decoder_target(subject: Subject, draw: Draw) -> None:
     sizes = draw_sizes(draw)
     check(built(subject, "batch", sizes), *draw_pair(draw, sizes), only=WANTED)
 
 
-@clause("batch.shifted-once")
+@clause("batch.shifted-once", examples=5)
 def test_shifted_once(subject: Subject, draw: Draw) -> None:
     sizes = draw_sizes(draw)
     source, _ = draw_pair(draw, sizes)
@@ -42,7 +42,7 @@ def test_shifted_once(subject: Subject, draw: Draw) -> None:
     equal(wanted[:, -1], order[:, -1], what="last target of the decoder")
 
 
-@clause("batch.source-mask")
+@clause("batch.source-mask", examples=5)
 def test_source_mask(subject: Subject, draw: Draw) -> None:
     sizes = draw_sizes(draw)
     probe, count = built(subject, "batch", sizes), draw.batch()
@@ -50,16 +50,17 @@ def test_source_mask(subject: Subject, draw: Draw) -> None:
     check(probe, source, draw_target(draw, sizes, count, draw.length(2) + 1), only=SOURCE_MASK)
 
 
-@clause("batch.target-mask")
+@clause("batch.target-mask", examples=5)
 def test_target_mask(subject: Subject, draw: Draw) -> None:
     sizes = draw_sizes(draw)
     source, target = draw_pair(draw, sizes)
     target[-1, -1:] = sizes.target_pad  # a sequence whose last word is read and gives padding
     target[-1, :-1] = draw.tokens(1, target.shape[1] - 1, sizes.target_vocabulary, sizes.target_pad)
+    target[: len(target) - 1, -2:] = sizes.target_pad  # padding that is an input, in all others
     check(built(subject, "batch", sizes), source, target, only=TARGET_MASK)
 
 
-@clause("batch.count")
+@clause("batch.count", examples=5)
 def test_count(subject: Subject, draw: Draw) -> None:
     sizes = draw_sizes(draw)
     source, target = draw_pair(draw, sizes)
@@ -68,7 +69,7 @@ def test_count(subject: Subject, draw: Draw) -> None:
     check(built(subject, "batch", sizes), source, target, only=NUMBER)
 
 
-@clause("batch.own-pad-ids")
+@clause("batch.own-pad-ids", examples=5)
 def test_own_pad_ids(subject: Subject, draw: Draw) -> None:
     sizes = draw_sizes(draw, pads=(5, 1, 3))
     source, target = draw_pair(draw, sizes)
@@ -79,7 +80,7 @@ def test_own_pad_ids(subject: Subject, draw: Draw) -> None:
     check(built(subject, "batch", sizes), source, target)
 
 
-@clause("batch.sequences-independent")
+@clause("batch.sequences-independent", examples=5)
 def test_sequences_independent(subject: Subject, draw: Draw) -> None:
     sizes = draw_sizes(draw)
     probe = built(subject, "batch", sizes)
@@ -94,7 +95,7 @@ def test_sequences_independent(subject: Subject, draw: Draw) -> None:
             equal(one[row], other, what=f"{name} of a sequence, compared with it alone,")
 
 
-@clause("batch.shapes")
+@clause("batch.shapes", examples=5)
 def test_shapes(subject: Subject, draw: Draw) -> None:
     sizes = draw_sizes(draw)
     batch, length = draw.choose(((1, 2), (3, 2), (1, 4), (2, 4)))
@@ -105,7 +106,7 @@ def test_shapes(subject: Subject, draw: Draw) -> None:
         of_kind(one, kinds, name)
 
 
-@clause("batch.inputs-untouched")
+@clause("batch.inputs-untouched", examples=5)
 def test_inputs_untouched(subject: Subject, draw: Draw) -> None:
     sizes = draw_sizes(draw)
     # The harness compares what was given with what is left of it.

@@ -30,7 +30,8 @@ from attentest.targets.adapt.assumptions import (
 from attentest.targets.adapt.code import Code, code_of, of_instance
 from attentest.targets.adapt.components import component_guessed, component_named
 from attentest.targets.adapt.encoders.embedded import entering_of
-from attentest.targets.adapt.encoders.inverted import stack_of
+from attentest.targets.adapt.encoders.inverted import demand_tokens_seen, with_tokens_seen
+from attentest.targets.adapt.encoders.tokens import stack_of
 from attentest.targets.adapt.limits import (
     SEVERAL,
     any_masks,
@@ -179,10 +180,11 @@ def _adapt(thing: Any, asked: Reading, name: str, home: ModuleType | None) -> Ba
         if code.thing is thing:  # an instance may stand for its class, which is found by itself
             code = replace(code, home=home)
         _all_used(code, asked)
-        read = _READERS.get(code.component, _adapted)
         with probing.undisturbed():
-            return constants.read_by(read, code, asked)
+            found = constants.read_by(_READERS.get(code.component, _adapted), code, asked)
+            return with_tokens_seen(found, stack, asked)
     except Unclear as failure:
+        demand_tokens_seen(stack, asked)
         if not guess or isinstance(failure, Offered | Uncovered):
             raise
         raise Unclear(
@@ -394,6 +396,5 @@ def _all_used(code: Code, reading: Reading) -> None:
         own |= code.construction.arguments
     for name in [*reading.given, *reading.arguments.values()]:
         if name not in own:
-            raise Unclear(
-                f"{code.name} has no argument {name!r}; it has {', '.join(sorted(own)) or 'none'}."
-            )
+            known = ", ".join(sorted(own)) or "none"
+            raise Unclear(f"{code.name} has no argument {name!r}; it has {known}.")

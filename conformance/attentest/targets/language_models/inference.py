@@ -67,7 +67,8 @@ def infer(thing: Callable[..., Any], name: str, reading: Reading) -> Inferred:
     one = probed(thing, built, call, sizes, reading)
     found, mistaken = search(one.reader, *one.given), None
     if found is None:
-        question = _experts(name, one) or _question(name, one.reader)
+        around = one.with_experts() if one.mixtures else one.reader
+        question = _experts(name, one, around) or _question(name, around)
         read = read_with_mistake(
             one,
             lambda: probed(thing, built, call, confirming(sizes), reading),
@@ -87,9 +88,12 @@ def infer(thing: Callable[..., Any], name: str, reading: Reading) -> Inferred:
     return Inferred(built, call, arguments, table, found.choices, inner, mistaken)
 
 
-def _experts(name: str, one: Probed) -> str:
-    """Return what is said of a model that agrees outside of its experts, "" for any other."""
-    found = search(one.with_experts(), *one.given) if one.mixtures else None
+def _experts(name: str, one: Probed, around: Reader) -> str:
+    """Return what is said of a model that agrees outside of its experts, "" for any other.
+
+    The reader `around` takes the numbers of the experts as they are.
+    """
+    found = search(around, *one.given) if one.mixtures else None
     if found is None:
         return ""
     kinds = " and ".join(dict.fromkeys(each.name for each in one.mixtures))

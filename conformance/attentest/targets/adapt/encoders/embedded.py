@@ -22,7 +22,8 @@ _UNHIDDEN = (
     "assumed that {} hides no padding on purpose: its code names some, and no mask of it reaches "
     "its layers"
 )
-_UNSEEN = "not judged: what {} makes of {} before its layers get it"
+UNSEEN = "before its layers get it"
+_UNSEEN = f"not judged: what {{}} makes of {{}} {UNSEEN}"
 _OTHER = (
     "{} embeds its tokens itself, and what its first layer gets is computed with {}={}, where {} "
     "is {}. --choice {}={} declares that."

@@ -1,16 +1,15 @@
 """Encoders that hide their tokens and see their padding: the mask that they make is inverted."""
 
-from typing import Any
-
 import torch
 from torch import Tensor, nn
 
 from attentest.targets.adapt.code import Code
+from attentest.targets.adapt.encoders.embedded import UNSEEN
 from attentest.targets.adapt.encoders.stack import KEEP
-from attentest.targets.adapt.encoders.tokens import token_decoder, token_encoder
 from attentest.targets.adapt.limits import built
 from attentest.targets.adapt.probing import SIZES, undisturbed
 from attentest.targets.adapt.reading import Reading, Unclear
+from attentest_spec import Backend
 
 _TOKENS = ((True, True, True, False, False), (True, False, True, True, False))
 """Which places of two texts hold tokens: the others are padding."""
@@ -18,23 +17,20 @@ _TOKENS = ((True, True, True, False, False), (True, False, True, True, False))
 _NEAR = 1e-9
 
 
-def stack_of(thing: Any, reading: Reading, name: str) -> Code | None:
-    """Return the stack in a class that embeds its tokens, None for any other.
+def with_tokens_seen(backend: Backend, stack: Code | None, reading: Reading) -> Backend:
+    """Return `backend`; Unclear where a mask of the `stack` that is not judged hides all tokens."""
+    if any(UNSEEN in one for one in getattr(backend, "assumed", ())):
+        demand_tokens_seen(stack, reading)
+    return backend
 
-    Raises Unclear where its layers cannot be called, and where its mask is inverted.
+
+def demand_tokens_seen(code: Code | None, reading: Reading) -> None:
+    """Raise Unclear where padding changes what an encoder computes elsewhere, and tokens do not.
+
+    Of the ids alone an encoder knows its padding: nobody means to hide all else. This is asked of
+    one that cannot be read, and of one whose own masks are not judged.
     """
-    found = token_encoder(thing, reading, name) or token_decoder(thing, reading, name)
-    if found is not None and not reading.anyway:
-        _demand_tokens_seen(found, name or found.name)
-    return found
-
-
-def _demand_tokens_seen(code: Code, name: str) -> None:
-    """Raise Unclear where padding changes what is computed elsewhere, and tokens do not.
-
-    Of the ids alone an encoder knows its padding: nobody means to hide all else.
-    """
-    if KEEP not in code.signature.parameters:
+    if code is None or reading.anyway or KEEP not in code.signature.parameters:
         return
     try:
         with undisturbed():
@@ -43,8 +39,8 @@ def _demand_tokens_seen(code: Code, name: str) -> None:
         return
     if reached == (False, True):
         raise Unclear(
-            f"{name} sees its padding and hides its tokens: a change of a token reaches no other "
-            f"place, and one of padding does. The mask that it makes of its ids is inverted. "
+            f"{code.name} sees its padding and hides its tokens: a change of a token reaches no "
+            f"other place, and one of padding does. The mask that it makes of its ids is inverted. "
             f"--anyway (in Python: anyway=True) judges it all the same."
         )
 

@@ -30,6 +30,14 @@ from attentest_spec.choices import Value
 _SIDES = ("encoder", "decoder")
 
 
+def stack_of(thing: Any, reading: Reading, name: str) -> Code | None:
+    """Return the stack in a class that embeds its tokens, None for any other.
+
+    Raises Unclear where its layers cannot be called.
+    """
+    return token_encoder(thing, reading, name) or token_decoder(thing, reading, name)
+
+
 def token_encoder(thing: Any, reading: Reading, name: str = "") -> Code | None:
     """Return the class `thing` as the encoder that is in it; None for what is no token encoder.
 
