@@ -85,6 +85,7 @@ class Child:
         self._isolation = isolation
         self._environment = environment
         self._looked = 0.0
+        self._sampled = -POLL, 0.0  # when it was looked how long it was delayed, and that
         self.seconds = isolation.loading or isolation.seconds
 
     def __enter__(self) -> "Child":
@@ -132,7 +133,7 @@ class Child:
 
     def _message(self) -> dict[str, Any]:
         """Wait for the next message."""
-        begun, delayed = time.monotonic(), self._family.delayed()
+        begun, delayed = time.monotonic(), self._delayed()
         end = begun + self.seconds
         while (text := self._pipes.line()) is None:
             if self._isolation.stop.is_set():
@@ -145,6 +146,13 @@ class Child:
             if not self._pipes.wait(0 if ended else self._patience(end)) and ended:
                 raise ProcessFailure("crash", self._death())
         return messages.read(text)
+
+    def _delayed(self) -> float:
+        """Return how long it waited for a processor, as it was up to one look ago: it costs."""
+        now = time.monotonic()
+        if now > self._sampled[0] + POLL:
+            self._sampled = now, self._family.delayed()
+        return self._sampled[1]
 
     def _patience(self, end: float) -> float:
         left = end - time.monotonic()

@@ -227,7 +227,7 @@ def drawn(seed: int) -> dict[str, Value]:
     return choices
 
 
-@pytest.mark.parametrize("seed", study(range(16), share=5, rest=4))
+@pytest.mark.parametrize("seed", study(range(16), share=8, rest=4))
 def test_deviations_in_many_choices_at_once_are_measured(seed):
     choices, declared = drawn(seed), drawn(seed + 1000)
     specimen = ("plain", "fused")[seed % 2]

@@ -9,7 +9,7 @@ from attentest.judging.judge import judge
 from attentest_spec.clauses import clauses
 
 
-@pytest.mark.parametrize("name", study(UNUSUAL, share=8, rest=8))
+@pytest.mark.parametrize("name", study(UNUSUAL, share=10, rest=6))
 def test_unusual_implementation_raises_no_alarm(name: str) -> None:
     backend = UNUSUAL[name]
     bench = Bench.for_status(backend)

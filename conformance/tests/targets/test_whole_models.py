@@ -127,7 +127,8 @@ pytestmark = pytest.mark.filterwarnings("ignore:enable_nested_tensor")
 
 
 @pytest.mark.parametrize(
-    ("target", "said"), study([(one, rest) for one, *rest in SOUND], "{0[0]}".format, rest=3)
+    ("target", "said"),
+    study([(one, rest) for one, *rest in SOUND], "{0[0]}".format, share=3, rest=3),
 )
 def test_sound_models_are_read_without_an_option_and_conform(target: str, said: list[str]) -> None:
     backend = attentest.adapted(str(WILD / target))

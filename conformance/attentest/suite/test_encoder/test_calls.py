@@ -17,7 +17,7 @@ from attentest.testing.invariants import draw_order
 from attentest.testing.layer_calls import draw_call, open_mask, permute_mask, rows_agree
 
 
-@check("encoder.permutation-law", examples=2)
+@check("encoder.permutation-law")
 def test_permutation_law(subject: Subject, draw: Draw) -> None:
     kinds = ("none", "padding", "per-sample")
     shortest = min(3, subject.limits.length or 3)
@@ -31,7 +31,7 @@ def test_permutation_law(subject: Subject, draw: Draw) -> None:
     depends_on_visible_positions(draw, case, before)
 
 
-@check("encoder.batch-independence", examples=2)
+@check("encoder.batch-independence")
 def test_batch_independence(subject: Subject, draw: Draw) -> None:
     kinds, batch = ("padding",), draw.choose((2, 3))
     case = draw_call(subject, draw, STACK, mapped=False, kinds=kinds, hiding=True, batch=batch)
@@ -63,7 +63,7 @@ def test_shapes(subject: Subject, draw: Draw) -> None:
     depends_on_visible_positions(draw, case, case.output())
 
 
-@check("encoder.input-untouched", examples=2)
+@check("encoder.input-untouched")
 def test_input_untouched(subject: Subject, draw: Draw) -> None:
     case = draw_call(subject, draw, STACK, mapped=False, kinds=("padding", "none"), shortest=2)
     before = case.output().copy()
