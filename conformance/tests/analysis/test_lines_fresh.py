@@ -46,12 +46,19 @@ def named(mistake: Mistake, folder: Path) -> tuple[int | None, bool]:
     try:
         backend = read(mistake, folder)
     except Unclear as question:
-        line = re.search(rf"{re.escape(mistake.file)}:(\d+)", str(question))
-        return (int(line[1]) if line else None), False
+        return _said(mistake, str(question)), False
     with np.errstate(all="ignore"):
         subject, case = first_case(backend)
         found = case and locate(subject, case.steps, {})
-    return (found.line, found.confirmed) if found else (None, False)
+    if found:
+        return found.line, found.confirmed
+    return _said(mistake, " ".join(getattr(backend, "assumed", ()))), False
+
+
+def _said(mistake: Mistake, text: str) -> int | None:
+    """Return the line of the file that a text names, None for none."""
+    line = re.search(rf"{re.escape(mistake.file)}:(\d+)", text)
+    return int(line[1]) if line else None
 
 
 def share_named(mistakes, folder: Path) -> float:

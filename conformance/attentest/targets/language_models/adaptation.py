@@ -74,14 +74,16 @@ def adapt_language_model(
         profile,
     )
     if inferred.mistake:
-        return _told(*_with_mistake(adapter, inferred.mistake), reading)
+        return _told(*_with_mistake(adapter, inferred.mistake, inferred.line), reading)
     adapter, doubts = _with_inputs(_in_precisions(adapter), inferred)
     adapter, more = with_cache(adapter, _backend)
     _demand_no_others(adapter)
     return _told(adapter, [*doubts, *more], reading)
 
 
-def _with_mistake(adapter: LanguageAdapter, mistake: Mistake) -> tuple[LanguageAdapter, list[str]]:
+def _with_mistake(
+    adapter: LanguageAdapter, mistake: Mistake, line: str
+) -> tuple[LanguageAdapter, list[str]]:
     """Return `adapter` by its tokens alone, of which the numbers are wrong; and what is said.
 
     Nothing else that it takes can be read by its numbers then.
@@ -90,8 +92,8 @@ def _with_mistake(adapter: LanguageAdapter, mistake: Mistake) -> tuple[LanguageA
     if rounds(adapter.building, adapter.call):
         precisions = tuple(one for one in precisions if one != "float64")
     said = (
-        f"it computes {mistake.words}, in every layer, and else the numbers of the reference: it "
-        f"is judged without the rest of its arguments"
+        f"it computes {mistake.words}, in every layer{line and f', from {line} on'}, and else the "
+        f"numbers of the reference: it is judged without the rest of its arguments"
     )
     return replace(adapter, limits=replace(adapter.limits, precisions=precisions)), [said]
 

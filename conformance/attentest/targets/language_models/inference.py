@@ -37,7 +37,7 @@ class Inferred:
     """A model as it was read: how it is built and called, its parameter map and its choices.
 
     `inner` is the inner width of its network at the sizes of the probe, `mistake` what it computes
-    in the place of a formula.
+    in the place of a formula, and `line` where that begins, "" where no line is known.
     """
 
     building: Building
@@ -47,6 +47,7 @@ class Inferred:
     choices: Mapping[str, Value]
     inner: int
     mistake: Mistake | None = None
+    line: str = ""
 
 
 def called(
@@ -65,10 +66,11 @@ def infer(thing: Callable[..., Any], name: str, reading: Reading) -> Inferred:
     built, arguments, call = called(thing, name, reading)
     sizes = probe_sizes(built)
     one = probed(thing, built, call, sizes, reading)
-    found, mistaken = search(one.reader, *one.given), None
+    found, mistaken, begun = search(one.reader, *one.given), None, ""
     if found is None:
         around = one.with_experts() if one.mixtures else one.reader
         question = _experts(name, one, around) or _question(name, around)
+        begun = _departure(around)  # before another search knows more of the numbers
         read = read_with_mistake(
             one,
             lambda: probed(thing, built, call, confirming(sizes), reading),
@@ -85,7 +87,7 @@ def infer(thing: Callable[..., Any], name: str, reading: Reading) -> Inferred:
         )
     _demand_one_answer(probe_of(built, sizes), call, name)
     inner = len(found.views["layers.0.feed_forward.inner.weight"].values)
-    return Inferred(built, call, arguments, table, found.choices, inner, mistaken)
+    return Inferred(built, call, arguments, table, found.choices, inner, mistaken, begun)
 
 
 def _experts(name: str, one: Probed, around: Reader) -> str:
@@ -123,12 +125,18 @@ _ONE_ANSWER = 1e-3
 """Difference in logits of about 1 beyond which two answers are not one, in single precision too."""
 
 
+def _departure(reader: Reader) -> str:
+    """Return the line at which other numbers than the reference's begin, "" for none."""
+    missing = reader.reached[1].startswith(("the sum", "the norms"))
+    place = reader.trace.departure(before=missing)
+    return shown_line(place) if place else ""
+
+
 def _question(name: str, reader: Reader) -> str:
     known = f" (it computes those of {reader.suspected.words})" if reader.suspected else ""
     late = " The search was ended by its time limit." if reader.is_late else ""
-    missing = reader.reached[1].startswith(("the sum", "the norms"))
-    place = reader.trace.departure(before=missing)
-    line = f"; those that it computes instead begin at {shown_line(place)}" if place else ""
+    begun = _departure(reader)
+    line = f"; those that it computes instead begin at {begun}" if begun else ""
     return (
         f"{name} was read as a decoder-only model, and no option of the specification gives its "
         f"numbers: the first that are computed nowhere in it are {reader.reached[1]}{known}{line}."
