@@ -134,13 +134,17 @@ class Child:
     def _message(self) -> dict[str, Any]:
         """Wait for the next message."""
         begun, delayed = time.monotonic(), self._delayed()
-        end = begun + self.seconds
+        end, late = begun + self.seconds, False
         while (text := self._pipes.line()) is None:
             if self._isolation.stop.is_set():
                 raise Stopped("the command was interrupted")
             self._demand_moderation()
             if time.monotonic() > end and self._had_its_time(begun, delayed):
-                raise ProcessFailure("timeout", f"no answer within {self.seconds:g} seconds")
+                # What came since the last look was in time.
+                if late or not self._pipes.wait(0):
+                    raise ProcessFailure("timeout", f"no answer within {self.seconds:g} seconds")
+                late = True
+                continue
             ended = self._pipes.closed or self._process.poll() is not None
             # What it wrote is read to the end; a process that it left may hold the pipe open.
             if not self._pipes.wait(0 if ended else self._patience(end)) and ended:
