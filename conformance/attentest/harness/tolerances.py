@@ -122,7 +122,7 @@ class _Case:
 
     @cached_property
     def expected(self) -> Floats:
-        """What the reference computes."""
+        """The output of the reference."""
         return self.of(self.probe, self.inputs)
 
     def of(self, probe: Probe, inputs: tuple[Input, ...]) -> Floats:

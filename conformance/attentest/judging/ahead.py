@@ -113,7 +113,7 @@ class Ahead:
 
     @property
     def _chunk(self) -> int:
-        """The number of clauses to take: few in the end, so that nobody waits for another."""
+        """The number of clauses to take: few in the end, so that no process waits for another."""
         return min(CHUNK, len(self._left) // 16 + 1)
 
     def take(self, clause: str, stop: threading.Event) -> Verdict | None:

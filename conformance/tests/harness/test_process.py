@@ -199,7 +199,7 @@ def test_server_imports_packages_for_later_children(monkeypatch: pytest.MonkeyPa
     starting.prepare("colorsys", "no_such_package")
     server = starting._servers[-1]
     try:
-        for _ in range(100):  # when the server imports them is its own affair
+        for _ in range(100):  # the server imports them at a time of its own
             time.sleep(0.05)
             with Child("answering", Isolation()) as child:
                 if child.call("imported", name="colorsys"):

@@ -12,7 +12,7 @@ from attentest.targets.adapt.components import squashed
 from attentest.targets.adapt.names import words
 
 NUMBERS = ("ids", "places", "shape")
-"""What a call of a positional encoding may get in the place of vectors."""
+"""The inputs that a call of a positional encoding may get in the place of vectors."""
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from attentest.targets.adapt.reading import Reading, Unclear
 from attentest_spec import Backend
 
 _TOKENS = ((True, True, True, False, False), (True, False, True, True, False))
-"""Which places of two texts hold tokens: the others are padding."""
+"""The places of two texts that hold tokens: the others are padding."""
 
 _NEAR = 1e-9
 
@@ -27,7 +27,7 @@ def with_tokens_seen(backend: Backend, stack: Code | None, reading: Reading) -> 
 def demand_tokens_seen(code: Code | None, reading: Reading) -> None:
     """Raise Unclear where padding changes what an encoder computes elsewhere, and tokens do not.
 
-    Of the ids alone an encoder knows its padding: nobody means to hide all else. This is asked of
+    Of the ids alone an encoder knows its padding: no design hides all else. This is asked of
     one that cannot be read, and of one whose own masks are not judged.
     """
     if code is None or reading.anyway or KEEP not in code.signature.parameters:
