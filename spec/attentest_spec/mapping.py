@@ -85,7 +85,7 @@ class Place:
         """Write the canonical `values` into the backend's `own` arrays or tensors."""
         if self._whole:
             stored = own[self.name]
-            stored[...] = values.reshape(stored.shape)
+            stored[...] = values if values.shape == stored.shape else values.reshape(stored.shape)
             return
         views = [self.view(own[name], heads, key_heads) for name in self.names(own)]
         rows = len(values) // len(views)
@@ -171,7 +171,7 @@ def require_mapped(own: Mapping[str, T], name: str, place: Place, holder: str) -
 
     Raises ValueError, with what there is, where they do not.
     """
-    if not any(one in own for one in place.names(own)):
+    if place.stored not in own and not any(one in own for one in place.names(own)):
         raise ValueError(
             f"The parameter map sends {name} to {place.name}, which the {holder} does not have; "
             f"it has: {', '.join(sorted(own)) or 'none'}."

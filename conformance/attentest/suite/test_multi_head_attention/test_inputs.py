@@ -1,5 +1,7 @@
 """Checks of the chapter `multi_head_attention`: query, key and value."""
 
+from typing import NamedTuple
+
 import numpy as np
 
 from attentest.harness.copies import cast
@@ -74,7 +76,7 @@ def test_every_input_counts(subject: Subject, draw: Draw) -> None:
     case = draw_call(
         draw, probe, kinds=("none", "padding"), lengths=(draw.length(2), draw.length(2))
     )
-    before = case.output()
+    before = _Before.of(case)
     moves = draw.floats(*case.query.shape)
     centred = cast(moves - moves.mean(axis=1, keepdims=True), probe.precision)
     _counts(case, before, "query", case.query + centred)
@@ -85,16 +87,27 @@ def test_every_input_counts(subject: Subject, draw: Draw) -> None:
             _counts(case, before, name, changed)
 
 
-def _counts(case: MultiHeadCall, before: Array, name: str, changed: Floats) -> None:
+class _Before(NamedTuple):
+    """The answers of the backend and of the reference before a change, and their tolerance."""
+
+    output: Array
+    expected: Array
+    tolerance: float
+
+    @classmethod
+    def of(cls, case: MultiHeadCall) -> "_Before":
+        expected = case.probe.expected(*case.inputs).output
+        return cls(case.output(), expected, error_bound(case.probe, case.inputs, expected))
+
+
+def _counts(case: MultiHeadCall, before: _Before, name: str, changed: Floats) -> None:
     """Demand that the input `name`, `changed`, changes the output where the oracle's changes."""
     given = cast(changed, case.probe.precision)
     other = case.but(**{name: given})
-    here, there = (case.probe.expected(*one.inputs).output for one in (case, other))
-    wanted = np.abs(there - here).max(axis=-1)
-    found = np.abs(as_floats(other.output()) - as_floats(before)).max(axis=-1)
-    rounding = error_bound(case.probe, other.inputs, there) + error_bound(
-        case.probe, case.inputs, here
-    )
+    expected = case.probe.expected(*other.inputs).output
+    wanted = np.abs(expected - before.expected).max(axis=-1)
+    found = np.abs(as_floats(other.output()) - as_floats(before.output)).max(axis=-1)
+    rounding = error_bound(case.probe, other.inputs, expected) + before.tolerance
     # Half of a change that rounding cannot make is demanded: rounding can hide the rest.
     silent = (wanted > 4 * rounding) & (found < wanted / 2)
     holds(

@@ -264,7 +264,7 @@ def test_zero_gradients(subject: Subject, draw: Draw) -> None:
     holds(has_moved(subject, still[:1], found[0, :1]), text, actual=found)
 
 
-@check("optimiser.steady-gradient", examples=2)
+@check("optimiser.steady-gradient", examples=1)
 def test_steady_gradient(subject: Subject, draw: Draw) -> None:
     probe = build(subject, draw)
     updates = 400
