@@ -1,11 +1,12 @@
 """Identification: the numbers show every option, whatever is declared."""
 
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pytest
 from own import OWN
-from proof import item, one_of, study
+from proof import in_share, item, one_of, study
 from reference_backends import built, sole
 
 from attentest.analysis.identify import (
@@ -196,9 +197,16 @@ FINDABLE = {
 
 
 MEASURED_IN = [
-    item(name, value, model, name=f"{name}={value}-{model}", unit=model == unit_model, rest=4)
+    item(
+        name,
+        value,
+        model,
+        name=f"{name}={value}-{model}",
+        unit=model == first and in_share(f"{name}={value}"),
+        rest=1 if model == first else 4,
+    )
     for name, value in OPTIONS
-    for unit_model in [one_of(REFERENCE_MODELS, f"{name}={value}")]
+    for first in [one_of(REFERENCE_MODELS, f"{name}={value}")]
     for model in REFERENCE_MODELS
 ]
 
@@ -237,8 +245,9 @@ def test_deviations_in_many_choices_at_once_are_measured(seed):
     assert all(one.status == CANNOT_TELL or one.components for one in found.values())
 
 
-@pytest.mark.parametrize("component", FINDABLE)
-@pytest.mark.parametrize("seed", range(100, 102))
+@pytest.mark.parametrize(
+    ("component", "seed"), study(product(FINDABLE, range(100, 102)), "{0[0]}-{0[1]}".format)
+)
 def test_component_alone_shows_all_that_it_contains(component, seed):
     choices, declared = drawn(seed), drawn(seed + 1000)
     specimen = ("plain", "fused")[seed % 2]
@@ -251,7 +260,7 @@ def test_component_alone_shows_all_that_it_contains(component, seed):
     assert all(one.agrees for one in rest)
 
 
-@pytest.mark.parametrize("name", OWN)
+@pytest.mark.parametrize("name", study(OWN))
 def test_installed_backends_are_as_they_declare(name):
     backend = registry.load(name)
     found = identify(backend)

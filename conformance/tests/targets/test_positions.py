@@ -7,9 +7,10 @@ import pytest
 from folders import SUPPORT
 
 import attentest
+from attentest.analysis.identify.measure import Measurement
 from attentest.judging.bench import Bench
 from attentest.judging.judge import judge
-from attentest_spec import Limits
+from attentest_spec import Choices, Limits
 from attentest_spec.torch import TorchBackend
 
 FILE = SUPPORT / "wild" / "positions.py"
@@ -116,10 +117,19 @@ MODELS = SUPPORT / "wild" / "models.py"
 MODEL = [f"model.{one}" for one in ("formula", "parameter-gradient", "padding-in-a-batch")]
 
 
-def test_model_around_a_table_in_single_precision_is_measured_and_conforms() -> None:
+def test_model_around_a_table_in_single_precision_is_measured_and_conforms(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    measured: list[Choices] = []
+    take = Measurement.take
+    monkeypatch.setattr(
+        Measurement, "take", lambda one: measured.append(one.part.choices) or take(one)
+    )
     # Its pad ids are 0, and nothing in its constructor says so: no check above pads with others.
     sys.path.insert(0, str(MODELS.parent))
     read = attentest.adapted(f"{MODELS}:TransformerInDouble", "model")
+    # Once exactly, once with this table: a softmax in float32 would come no closer.
+    assert [one.position_arithmetic for one in measured] == ["as-computed", "float32"]
     assert read.choices["position_arithmetic"] == "float32"
     assert "assumed position_arithmetic=float32, as measured" in "\n".join(read.understood)  # type: ignore[attr-defined]
     bench = Bench.for_status(replace(read, limits=replace(read.limits, pad=0)))  # type: ignore[type-var]

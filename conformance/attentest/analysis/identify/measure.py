@@ -5,7 +5,7 @@ are isolated, and measured by trying the reference under every option. At last e
 at once: there the rest is measured, and the structure is confirmed.
 """
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from itertools import product, takewhile
 from math import inf
@@ -42,6 +42,8 @@ WIDTH = 4
 SMOOTHING = 0.3
 """The label smoothing: where the mass goes shows in every digit."""
 
+_ASKED = ("mask_fill", "fully_masked_row", "loss_without_targets")
+"""The choices that inputs of their own show, at the end."""
 
 FAR = 100.0
 """By how many tolerances of the coarsest arithmetic an answer differs that none explains."""
@@ -75,7 +77,10 @@ def measure(subject: Subject, component: str, known: Choices) -> list[Evidence]:
         sizes = sizes_for(subject)
         sizes = rotary_sizes(sizes, subject.limits.length) if component == "rotary" else sizes
         for structure, probe in structures(subject, component, sizes):
+            closest: Measurement | None = None
             for arithmetic in _arithmetics(component, known):
+                if closest and closest.rules_out(arithmetic):
+                    continue
                 choices = known.but(**arithmetic)
                 measurement = Measurement(component, probe, structure, choices)
                 measurement.take()
@@ -84,6 +89,8 @@ def measure(subject: Subject, component: str, known: Choices) -> list[Evidence]:
                     return found
                 if measurement.explained:
                     close[measurement.difference] = found
+                    if closest is None or measurement.difference < closest.difference:
+                        closest = measurement
                 first = first or measurement.evidence
                 if measurement.far:
                     break
@@ -200,13 +207,21 @@ class Measurement:
         self._together()
         if not self.explained:
             self._silenced()
-        for axis, question in (
-            ("mask_fill", self._fill),
-            ("fully_masked_row", self._empty_row),
-            ("loss_without_targets", self._no_targets),
+        for axis, question in zip(
+            _ASKED, (self._fill, self._empty_row, self._no_targets), strict=True
         ):
             if axis in self.axes:
                 self.evidence.append(self._asked(axis, question))
+
+    def rules_out(self, arithmetic: Mapping[str, Value]) -> bool:
+        """Return whether another `arithmetic` comes no closer, where all other choices are known.
+
+        Measuring under it would find the same for these, in as much time.
+        """
+        apart = {*ARITHMETICS, *_ASKED}  # nothing is masked where all is active
+        known = (one.status == MEASURED for one in self.evidence if one.choice not in apart)
+        other = self.part.choices.but(**arithmetic)
+        return all(known) and _whole(self.part).distance(other) >= self.difference
 
     def _guess(self, ranked: Sequence[Candidate]) -> None:
         self.part = replace(self.part, choices=ranked[0][0])
@@ -231,7 +246,7 @@ class Measurement:
         shaped = [axis for axis in self.axes if axis in {*SHAPED, *TIED} - numbers]
         if "position_offset" in self.axes and learned_positions(self.part.choices):
             shaped.append("position_offset")  # a learned table has a row for every one skipped
-        later = {"mask_fill", "fully_masked_row", "loss_without_targets", *ARITHMETICS}
+        later = {*_ASKED, *ARITHMETICS}
         rest = [axis for axis in self.axes if axis not in {*known, *shaped, *later}]
         station = _whole(self.part)
         self._learn(rest, station, searched(station, self.part, rest))

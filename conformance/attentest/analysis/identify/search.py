@@ -14,6 +14,7 @@ from attentest.analysis.identify.norms import (
     with_epsilons,
 )
 from attentest.analysis.identify.parts import LARGE, Part, large_model, stilled
+from attentest.analysis.identify.reach import ARITHMETICS, axes_of
 from attentest.analysis.identify.station import Candidate, Station
 from attentest_spec import Choices
 from attentest_spec.parameters import learned_positions
@@ -42,7 +43,8 @@ def large(part: Part) -> list[Candidate]:
     """Return candidates for what a model adds to a token, leaving out outputs of large tokens.
 
     Where the numbers are large an epsilon hardly matters; it is solved for under the first one, and
-    under those after it where that does not fit.
+    under those after it where that does not fit, in single precision either: its arithmetic is
+    measured later.
     """
     station = Station.of(part.probe, large_model(part), part.large_inputs(), first=LARGE.stop)
     axes = ["embedding_scale", "norm_placement", "norm_variance", "norm_epsilon_place", "output"]
@@ -50,7 +52,8 @@ def large(part: Part) -> list[Candidate]:
     placed = [one for choices, _ in ranked for one in fixed(variations(choices, PLACED), part)]
     first, *rest = (choices for choices, _ in station.ranked(placed)[:8])
     first = with_epsilon(station, first)
-    if station.fits(first):
+    coarse = {axis: "float32" for axis in ARITHMETICS if axis in axes_of(part.component)}
+    if station.fits(first) or station.fits(first.but(**coarse)):
         return station.ranked([first])
     solved = [solved_epsilon(station, choices) for choices in rest]
     closest = station.ranked([first, *solved])[0][0]

@@ -34,7 +34,7 @@ PAIRS = [
 ]
 
 
-@pytest.mark.parametrize(("first", "other"), study(PAIRS, "-".join, rest=2))
+@pytest.mark.parametrize(("first", "other"), study(PAIRS, "-".join, share=4, rest=2))
 def test_the_explanation_of_every_pair_is_complete_and_minimal(first, other):
     pair = {name: INSTALLED[name] for name in (first, other)}
     found = side_by_side(pair, SMALL)
