@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from attentest.analysis.identify.rounded_heads import rounds_heads
 from attentest.analysis.undeclared import effective_limits, frozen_rows, marks_with_zeros
 from attentest.harness.subject import Subject
 from attentest.results.text import summary
@@ -193,13 +194,16 @@ def _names(thing: Any) -> list[str]:
     return [name for name, _ in thing.named_parameters()] if isinstance(thing, nn.Module) else []
 
 
-def limits_measured(backend: Backend, choices: Choices) -> Limits:
+def limits_measured(backend: Backend, choices: Choices, *, strict: bool) -> Limits:
     """Return the limits of a backend that was read, with those that its answers show.
 
     An embedding may leave out one row of its gradient: that of the pad id, which is fixed where it
-    does not follow the sizes.
+    does not follow the sizes. Heads of a rounded width are no limit where the reading is `strict`.
     """
     limits = effective_limits(backend, choices)
+    if "multi_head_attention" in backend.components:
+        subject = Subject(backend, choices=choices, limits=limits, precision=limits.finest)
+        return replace(limits, rounded_heads=not strict and rounds_heads(subject))
     if "embedding" not in backend.components:
         return limits
     subject = Subject(backend, choices=choices, limits=limits, precision=limits.finest)
@@ -242,6 +246,11 @@ def said_of(limits: Limits, *, dropout: bool = False) -> list[str]:
         )
     if limits.negative_ids:
         said.append("a negative id gives zeros, as a marker does: negative ids are not judged")
+    if limits.rounded_heads:
+        said.append(
+            "a width that the heads do not divide is rounded down for each of them, and no "
+            "column is left out: if it is to be refused, this is a mistake"
+        )
     if limits.inner is not None:
         said.append(f"its inner layer is {limits.inner:.4g} times as wide as the model")
     if limits.inner_width is not None:
