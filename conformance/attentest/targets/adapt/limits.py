@@ -18,6 +18,7 @@ from attentest.targets.adapt.adapter import Adapter
 from attentest.targets.adapt.arguments import MASKS
 from attentest.targets.adapt.code import POSITIONS, Code
 from attentest.targets.adapt.components import squashed
+from attentest.targets.adapt.degenerate import with_numbers
 from attentest.targets.adapt.parameters.inner_widths import (
     demand_inner_width,
     fixed_inner,
@@ -46,7 +47,7 @@ def built(code: Code, dtype: torch.dtype) -> Any:
             f"An argument may have been taken for another size. What needs more than that is built "
             f"in a file of your own: {own_recipe(code.component, code.name)}.",
         ) from failure
-    return cast_real(thing, dtype).eval() if isinstance(thing, nn.Module) else thing
+    return with_numbers(cast_real(thing, dtype).eval()) if isinstance(thing, nn.Module) else thing
 
 
 def _abstract(code: Code) -> str:
