@@ -41,6 +41,9 @@ BORN = [
     "self.out = nn.utils.skip_init(nn.Linear, d_model, d_model)",
     "nn.init.constant_(self.value.weight, float('nan'))",
     "nn.init.constant_(self.out.weight, 1e-30)",
+    "nn.init.constant_(self.out.bias, 1e20)",
+    "nn.init.constant_(self.out.bias, float('nan'))",
+    "nn.init.constant_(self.query.weight, 1e20)",
 ]
 
 

@@ -154,7 +154,7 @@ def ignores_dropout(code: Code, probe: Probe, adapter: Adapter) -> bool:
         return False
     try:
         with undisturbed():
-            dropping = code.build(SIZES.but(dropout=0.5)).to(probe.dtype)
+            dropping = with_numbers(code.build(SIZES.but(dropout=0.5)).to(probe.dtype))
     except Exception:  # code that a user wrote may raise anything; a clause will report it
         return False
     return not is_random_without_dropout(replace(probe, built=dropping), adapter)
