@@ -275,14 +275,30 @@ def _longest(code: Code, probe: Probe, adapter: Adapter) -> int | None:
         given = {**given, "x": given["x"][:1, :1].expand(1, length, -1)}
         return not isinstance(probe.called(adapter, given), str)
 
-    holds_table = adapter.component == "positional_encoding" or code.inner is not None
-    if not holds_table or served(most) or not served(1):
+    encodes = adapter.component == "positional_encoding"
+    if not (encodes or code.inner is not None) or (encodes and _mixes_rows(probe, adapter)):
+        return None
+    if served(most) or not served(1):
         return None
     low, high = 1, most
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (middle, high) if served(middle) else (low, middle)
     return low
+
+
+def _mixes_rows(probe: Probe, adapter: Adapter) -> bool:
+    """Say whether a row depends on an earlier one: such code is no encoding, whatever it is called.
+
+    What compares all pairs of positions needs more memory for a long input than there is.
+    """
+    given = probe.given(adapter)
+    other = given["x"].clone()
+    other[:, 0] += 1
+    first, second = probe.called(adapter, given), probe.called(adapter, {**given, "x": other})
+    if isinstance(first, str) or isinstance(second, str) or first.shape != second.shape:
+        return False
+    return first.dim() == other.dim() and not torch.equal(first[:, 1:], second[:, 1:])
 
 
 def _takes_odd_width(code: Code, probe: Probe, adapter: Adapter) -> bool:
