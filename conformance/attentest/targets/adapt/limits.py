@@ -18,7 +18,7 @@ from attentest.targets.adapt.adapter import Adapter
 from attentest.targets.adapt.arguments import MASKS
 from attentest.targets.adapt.code import POSITIONS, Code
 from attentest.targets.adapt.components import squashed
-from attentest.targets.adapt.degenerate import with_numbers
+from attentest.targets.adapt.parameters.degenerate import with_numbers
 from attentest.targets.adapt.parameters.inner_widths import (
     demand_inner_width,
     fixed_inner,

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from attentest.targets.adapt.degenerate import with_numbers
+from attentest.targets.adapt.parameters.degenerate import with_numbers
 from attentest_spec import Setting, Sizes
 from attentest_spec.setting import Array, Floats
 from attentest_spec.torch import to_array
