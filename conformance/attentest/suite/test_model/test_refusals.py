@@ -185,7 +185,7 @@ def _without_length(case: ModelCall, longest: int) -> tuple[Callable[[], Array],
 def _indivisible(subject: Subject) -> list[Change]:
     """Return widths with numbers of heads that do not divide them, where that matters."""
     heads = 2 if (subject.limits.heads or 2) >= 2 else 1
-    if subject.choices.head_width != "d/h" or heads == 1:
+    if subject.choices.head_width != "d/h" or heads == 1 or subject.limits.rounded_heads:
         return []
     return [({"d_model": 7, "heads": 2}, (7, 2)), ({"d_model": 2, "heads": 4}, (2, 4))]
 

@@ -177,6 +177,8 @@ def _building_indivisible(subject: Subject, draw: Draw) -> tuple[str, Callable[[
     """Return in words, as an action and as sizes how a width that heads do not divide is built."""
     if subject.choices.head_width == "d":
         raise Absent("heads as wide as the model do not share its width")
+    if subject.limits.rounded_heads:
+        raise Absent(f"{subject.name} rounds the width of its heads down, and uses every column")
     heads = draw.integer(2, min(5, max(2, subject.limits.heads or 5)))
     if subject.limits.heads is not None and heads > subject.limits.heads:
         raise Absent(f"{subject.name} is limited to {subject.limits.heads} heads")

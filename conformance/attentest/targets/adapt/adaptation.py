@@ -334,7 +334,7 @@ def _adapted(code: Code, reading: Reading) -> Adapted:
         *([code.wrapper.sentence] if code.wrapper is not None else []),
         *[IDLE_DROPOUT] * (backend.limits.dropout and ignores_dropout(code, probe, adapter)),
     )
-    limits = limits_measured(backend, Choices.of(declared))
+    limits = limits_measured(backend, Choices.of(declared), strict=reading.strict)
     return replace(
         backend,
         choices=declared,

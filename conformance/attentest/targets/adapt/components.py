@@ -106,8 +106,9 @@ _NAMES = {
     "target_mask": "targetmask tgtmask trgmask stdmask decodermask",
 }
 _COMPONENT = {name: component for component, names in _NAMES.items() for name in names.split()}
+_BLOCK = "residualattentionblock"
 _USUAL = {
-    "residualattentionblock": "encoder_layer",
+    _BLOCK: "encoder_layer",
     "block": "encoder_layer",
     "layer": "encoder_layer",
     "positions": "positional_encoding",
@@ -209,6 +210,8 @@ def component_guessed(name: str) -> str:
         for start in range(len(words) - length, -1, -1)
     )
     found = _USUAL.get("".join(words), "")
+    if "".join(words).endswith(_BLOCK):
+        found = _USUAL[_BLOCK]
     found = found or next((_COMPONENT[run] for run in runs if run in _COMPONENT), "")
     ends = (_COMPONENT[end] for end in _ENDS if words[-1].endswith(end))
     found = found or next(ends, "")  # as in "CLIPMLP"

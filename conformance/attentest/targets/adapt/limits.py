@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from attentest.analysis.identify.rounded_heads import rounds_heads
 from attentest.analysis.undeclared import effective_limits, frozen_rows, marks_with_zeros
 from attentest.harness.subject import Subject
 from attentest.results.text import summary
@@ -17,6 +18,7 @@ from attentest.targets.adapt.adapter import Adapter
 from attentest.targets.adapt.arguments import MASKS
 from attentest.targets.adapt.code import POSITIONS, Code
 from attentest.targets.adapt.components import squashed
+from attentest.targets.adapt.parameters.degenerate import with_numbers
 from attentest.targets.adapt.parameters.inner_widths import (
     demand_inner_width,
     fixed_inner,
@@ -45,7 +47,7 @@ def built(code: Code, dtype: torch.dtype) -> Any:
             f"An argument may have been taken for another size. What needs more than that is built "
             f"in a file of your own: {own_recipe(code.component, code.name)}.",
         ) from failure
-    return cast_real(thing, dtype).eval() if isinstance(thing, nn.Module) else thing
+    return with_numbers(cast_real(thing, dtype).eval()) if isinstance(thing, nn.Module) else thing
 
 
 def _abstract(code: Code) -> str:
@@ -152,7 +154,7 @@ def ignores_dropout(code: Code, probe: Probe, adapter: Adapter) -> bool:
         return False
     try:
         with undisturbed():
-            dropping = code.build(SIZES.but(dropout=0.5)).to(probe.dtype)
+            dropping = with_numbers(code.build(SIZES.but(dropout=0.5)).to(probe.dtype))
     except Exception:  # code that a user wrote may raise anything; a clause will report it
         return False
     return not is_random_without_dropout(replace(probe, built=dropping), adapter)
@@ -193,13 +195,16 @@ def _names(thing: Any) -> list[str]:
     return [name for name, _ in thing.named_parameters()] if isinstance(thing, nn.Module) else []
 
 
-def limits_measured(backend: Backend, choices: Choices) -> Limits:
+def limits_measured(backend: Backend, choices: Choices, *, strict: bool) -> Limits:
     """Return the limits of a backend that was read, with those that its answers show.
 
     An embedding may leave out one row of its gradient: that of the pad id, which is fixed where it
-    does not follow the sizes.
+    does not follow the sizes. Heads of a rounded width are no limit where the reading is `strict`.
     """
     limits = effective_limits(backend, choices)
+    if "multi_head_attention" in backend.components:
+        subject = Subject(backend, choices=choices, limits=limits, precision=limits.finest)
+        return replace(limits, rounded_heads=not strict and rounds_heads(subject))
     if "embedding" not in backend.components:
         return limits
     subject = Subject(backend, choices=choices, limits=limits, precision=limits.finest)
@@ -242,6 +247,11 @@ def said_of(limits: Limits, *, dropout: bool = False) -> list[str]:
         )
     if limits.negative_ids:
         said.append("a negative id gives zeros, as a marker does: negative ids are not judged")
+    if limits.rounded_heads:
+        said.append(
+            "a width that the heads do not divide is rounded down for each of them, and no "
+            "column is left out: if it is to be refused, this is a mistake"
+        )
     if limits.inner is not None:
         said.append(f"its inner layer is {limits.inner:.4g} times as wide as the model")
     if limits.inner_width is not None:
@@ -265,14 +275,30 @@ def _longest(code: Code, probe: Probe, adapter: Adapter) -> int | None:
         given = {**given, "x": given["x"][:1, :1].expand(1, length, -1)}
         return not isinstance(probe.called(adapter, given), str)
 
-    holds_table = adapter.component == "positional_encoding" or code.inner is not None
-    if not holds_table or served(most) or not served(1):
+    encodes = adapter.component == "positional_encoding"
+    if not (encodes or code.inner is not None) or (encodes and _mixes_rows(probe, adapter)):
+        return None
+    if served(most) or not served(1):
         return None
     low, high = 1, most
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (middle, high) if served(middle) else (low, middle)
     return low
+
+
+def _mixes_rows(probe: Probe, adapter: Adapter) -> bool:
+    """Say whether a row depends on an earlier one: such code is no encoding, whatever it is called.
+
+    What compares all pairs of positions needs more memory for a long input than there is.
+    """
+    given = probe.given(adapter)
+    other = given["x"].clone()
+    other[:, 0] += 1
+    first, second = probe.called(adapter, given), probe.called(adapter, {**given, "x": other})
+    if isinstance(first, str) or isinstance(second, str) or first.shape != second.shape:
+        return False
+    return first.dim() == other.dim() and not torch.equal(first[:, 1:], second[:, 1:])
 
 
 def _takes_odd_width(code: Code, probe: Probe, adapter: Adapter) -> bool:

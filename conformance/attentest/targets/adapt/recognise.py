@@ -71,6 +71,7 @@ def recognised(
         for several in (
             [_grouped_heads(held)],
             (_one_plus_gain(seen, component, table, known) for _ in range(1)),
+            (_centred_over_positions(seen, component, table, known) for _ in range(1)),
             (_rms_norm(fired, component) for fired in seen.run.fired),
             (_positions_added(fired, seen.run.samples[0], component) for fired in seen.run.fired),
             (_gate(fired, held, seen.run.own, component) for fired in seen.run.fired),
@@ -120,19 +121,45 @@ def _rms_norm(fired: Fired, component: str) -> str:
 
 def _one_plus_gain(seen: Observed, component: str, table: Table, known: Choices) -> str:
     """Recognise a layer norm that multiplies by 1 + weight."""
-    if component != "layer_norm" or not table:
-        return ""
-    at = places(component, table, seen.run.own, seen.sizes, known)
-    parameters = read(at, seen.run.own, seen.sizes)
-    sample = seen.run.samples[0]
-    x = sample.inputs[0]
+    parameters = _of_norm(seen, component, table, known)
+    x = seen.run.samples[0].inputs[0]
     if "gain" not in parameters or x is None:
         return ""
     raised = {**parameters, "gain": parameters["gain"] + 1.0}
     expected = layer_norm(Setting(seen.sizes, known, raised), x)
-    if np.abs(expected - sample.output).max() > EPSILONS * np.abs(sample.output).max():
+    if not _close(seen, expected):
         return ""
     return "it multiplies by 1 + weight, so that a weight of 0 changes nothing"
+
+
+def _centred_over_positions(seen: Observed, component: str, table: Table, known: Choices) -> str:
+    """Recognise a layer norm whose result is centred over the positions, feature by feature."""
+    parameters = _of_norm(seen, component, table, known)
+    x = seen.run.samples[0].inputs[0]
+    if not parameters or x is None:
+        return ""
+    normed = layer_norm(Setting(seen.sizes, known, parameters), x)
+    axes = (axis for axis in range(x.ndim - 1) if x.shape[axis] > 1)
+    if not any(_close(seen, normed - normed.mean(axis=axis, keepdims=True)) for axis in axes):
+        return ""
+    return (
+        "it takes from each feature of the normed rows its mean over the positions, as parts of "
+        "series do that have no trend"
+    )
+
+
+def _of_norm(seen: Observed, component: str, table: Table, known: Choices) -> Mapping[str, Floats]:
+    """Return the parameters of a layer norm as it was called, none for another component."""
+    if component != "layer_norm" or not table:
+        return {}
+    at = places(component, table, seen.run.own, seen.sizes, known)
+    return read(at, seen.run.own, seen.sizes)
+
+
+def _close(seen: Observed, expected: Floats) -> bool:
+    """Say whether a norm returned what is expected, up to its epsilon."""
+    output = seen.run.samples[0].output
+    return bool(np.abs(expected - output).max() <= EPSILONS * np.abs(output).max())
 
 
 EPSILONS = 1e-3

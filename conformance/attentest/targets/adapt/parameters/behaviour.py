@@ -8,6 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from attentest.targets.adapt.parameters.degenerate import with_numbers
 from attentest_spec import Setting, Sizes
 from attentest_spec.setting import Array, Floats
 from attentest_spec.torch import to_array
@@ -141,6 +142,7 @@ def drawn(component: str, sizes: Sizes, rng: np.random.Generator) -> list[Inputs
 
 def _randomise(module: nn.Module, rng: np.random.Generator, sizes: Sizes) -> None:
     """Move every parameter away from its birth; vectors stay near it, gains away from zero."""
+    with_numbers(module)  # a vector that is not a number does not get nearer to one
     held = list(filter(torch.is_floating_point, module.parameters()))
     trained = [one for one in held if one.requires_grad]
     with torch.no_grad():
