@@ -79,15 +79,20 @@ def test_table_that_each_call_moves_is_not_left_behind(tmp_path: Path, moving: s
     assert broken(backend, CLAUSE) == []
 
 
-def test_table_that_calls_move_and_numbers_that_they_read_are_not_judged(tmp_path: Path) -> None:
-    code = CODE.replace("padding = src == 0", READING)
-    assert code != CODE
-    assert broken(adapted(tmp_path, "Seq2Seq", code), "model.deterministic-in-eval", CLAUSE) == []
+@pytest.mark.parametrize(("moving", "moved"), [(MOVED, True), ("pass", False)])
+def test_calls_that_read_numbers_are_judged_too(tmp_path: Path, moving: str, moved: bool) -> None:
+    code = CODE.replace("padding = src == 0", READING).replace(MOVED, moving)
+    assert READING in code
+    assert (broken(adapted(tmp_path, "Seq2Seq", code), CLAUSE) == []) is moved
 
 
 @pytest.mark.parametrize(
     "staying",
-    ["pass", "self.table = self.table.to(x.dtype)"],
+    [
+        "pass",
+        "self.table = self.table.to(x.dtype)",
+        "return x + torch.eye(x.size(1), len(self.table)) @ self.table",
+    ],
 )
 def test_table_that_no_call_moves_is_a_violation(tmp_path: Path, staying: str) -> None:
     backend = adapted(tmp_path, "Seq2Seq", CODE.replace(MOVED, staying))

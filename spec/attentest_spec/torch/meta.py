@@ -20,12 +20,15 @@ arange ones_like zeros_like full_like repeat stack cat concat
 """
 """Names of functions whose results have shapes that follow from those of their arguments."""
 
+_NUMBERS = "bool int float index item tolist"
+"""Names of functions that read numbers, as code does that looks for unknown tokens: all are 0."""
+
 
 class OnMeta(TorchFunctionMode):
     """A mode in which simple operations on meta get their shape from the same operation on the CPU.
 
-    All others are left to torch, and so are those whose tensors are on several devices: it refuses
-    them in its own words.
+    All others are left to torch, which computes some of them from tensors on two devices, as no
+    accelerator does: these raise RuntimeError. Numbers that are read are zeros.
     """
 
     def __torch_function__(
@@ -38,6 +41,7 @@ class OnMeta(TorchFunctionMode):
         """Call `func`, here or on the CPU."""
         named = dict(kwargs or {})
         if not _is_simple(func, args, named):
+            _demand_one_device(func, args, named)
             return func(*args, **named)
         stand_ins = [_stand_in(one) for one in args]
         here = {name: "cpu" if name == "device" else value for name, value in named.items()}
@@ -45,12 +49,35 @@ class OnMeta(TorchFunctionMode):
         for own, stand_in in zip(args, stand_ins, strict=True):
             if result is stand_in:  # it was computed in place
                 return own
-        return torch.empty_like(result, device="meta")
+        return torch.empty_like(result, device="meta") if isinstance(result, Tensor) else result
+
+
+_BETWEEN_DEVICES = """
+to type_as copy setitem set expand_as view_as reshape_as broadcast_tensors is_same_size get
+"""
+"""Names of functions that take tensors on two devices: they move them, or ask for a shape."""
+
+
+def _demand_one_device(func: Callable[..., Any], args: Sequence[Any], named: Any) -> None:
+    """Raise RuntimeError for tensors on two devices where an accelerator refuses them.
+
+    Single numbers may lie on the CPU, and so may the indices of a tensor that lies elsewhere.
+    """
+    name = getattr(func, "__name__", "").strip("_")
+    if name in _BETWEEN_DEVICES.split():
+        return
+    given = [*args, *named.values()]
+    every = [*given, *(each for one in given if isinstance(one, list | tuple) for each in one)]
+    tensors = [one for one in every if isinstance(one, Tensor)]
+    if name == "getitem" and tensors[:1] and tensors[0].is_meta:
+        return
+    if len({one.is_meta for one in tensors if one.dim() or one.is_meta}) > 1:
+        raise RuntimeError(f"{name} of tensors on two devices: some are on the CPU, some on meta")
 
 
 def _is_simple(func: Callable[..., Any], args: Sequence[Any], named: Mapping[str, Any]) -> bool:
     """Return whether `func` is one of these operations, and all that it computes with on meta."""
-    if getattr(func, "__name__", "").strip("_") not in _OPERATIONS.split():
+    if getattr(func, "__name__", "").strip("_") not in (*_OPERATIONS.split(), *_NUMBERS.split()):
         return False
     if any(isinstance(one, Tensor) for one in named.values()):
         return False

@@ -1,10 +1,11 @@
 import subprocess
 import sys
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from attentest_spec.torch.meta import OnMeta
 
@@ -79,7 +80,6 @@ WRONG: dict[str, Callable[[], object]] = {
     "a stack of different shapes": lambda: torch.stack([on_meta(2), on_meta(3)]),
     "shapes that do not broadcast": lambda: on_meta(2) == on_meta(3),
     "a triangle of a row": lambda: on_meta(3).tril(),
-    "a number that is not there": lambda: bool((on_meta(2) == 1).all()),
 }
 
 
@@ -89,6 +89,46 @@ def test_operation_that_torch_refuses_on_meta_is_refused(name: str) -> None:
         WRONG[name]()
     with OnMeta(), pytest.raises((RuntimeError, NotImplementedError)):
         WRONG[name]()
+
+
+MIXED: dict[str, Callable[[], object]] = {
+    "a product of matrices": lambda: on_meta(2, 3) @ torch.ones(3, 2),
+    "a linear map": lambda: nn.functional.linear(on_meta(2, 3), torch.ones(4, 3)),
+    "a sum in place": lambda: on_meta(3).add_(torch.ones(3)),
+    "an embedding": lambda: nn.functional.embedding(on_meta(2).long(), torch.ones(4, 3)),
+    "an einsum": lambda: torch.einsum("ij,kj->ik", on_meta(2, 3), torch.ones(4, 3)),
+    "rows by numbers on meta": lambda: torch.ones(4, 3)[on_meta(2).long()],
+    "an output": lambda: torch.add(torch.ones(3), torch.ones(3), out=on_meta(3)),
+}
+
+
+@pytest.mark.parametrize("name", MIXED)
+def test_tensors_on_two_devices_are_refused_as_on_an_accelerator(name: str) -> None:
+    with OnMeta(), pytest.raises(RuntimeError, match="two devices"):
+        MIXED[name]()
+
+
+ALLOWED: dict[str, Callable[[], Any]] = {
+    "a move": lambda: torch.ones(3).to(on_meta(2)),
+    "a move by the type of another": lambda: torch.ones(3).type_as(on_meta(2)),
+    "a number": lambda: on_meta(2) * torch.tensor(2.0),
+    "rows by numbers on the CPU": lambda: on_meta(4, 3)[torch.tensor([0, 1])],
+    "the shape of another": lambda: on_meta(1).expand_as(torch.ones(3)),
+    "a copy": lambda: on_meta(3).copy_(torch.ones(3)),
+}
+
+
+@pytest.mark.parametrize("name", ALLOWED)
+def test_tensors_on_two_devices_are_allowed_where_an_accelerator_allows_them(name: str) -> None:
+    with OnMeta():
+        assert ALLOWED[name]().is_meta
+
+
+def test_numbers_that_are_read_are_zeros() -> None:
+    with OnMeta():
+        assert not (on_meta(2) == 1).all()
+        assert int(on_meta(2).long().max()) == 0
+        assert on_meta(2).tolist() == [0.0, 0.0]
 
 
 def test_simple_operations_need_no_compiler() -> None:

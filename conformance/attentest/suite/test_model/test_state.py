@@ -1,5 +1,6 @@
 """Checks of the chapter `model`: saved states, copies and moves."""
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -8,6 +9,7 @@ from attentest.harness.errors import Absent, BackendError
 from attentest.harness.subject import Probe, Subject
 from attentest.harness.tolerances import distance
 from attentest.judging.check import check
+from attentest.results.text import summary
 from attentest.suite.test_model.cases import (
     ModelCall,
     call_model,
@@ -139,8 +141,8 @@ def test_device_move(subject: Subject, draw: Draw) -> None:
 def _calls_move(case: ModelCall) -> bool:
     """Return whether a call on another device moves whatever stayed behind.
 
-    Raises Absent where the call cannot be made there: the device meta holds no numbers, and code
-    that reads one raises whatever it holds.
+    Raises Absent where the call cannot be made there for another reason than its devices: the
+    device meta holds no numbers, and what depends on them has no shape.
     """
     try:
         place = case.probe.do(
@@ -148,10 +150,14 @@ def _calls_move(case: ModelCall) -> bool:
             lambda part: part.placed(case.inputs, "meta"),
         )
     except BackendError as error:
-        if "meta tensor" in str(error.cause):
-            raise Absent(
-                "arrays stay behind, and its calls, which may move them, read numbers of their "
-                "inputs, which the device meta does not have"
-            ) from error
-        return False
+        if _OF_DEVICES.search(str(error.cause)):
+            return False
+        raise Absent(
+            f"arrays stay behind, and its calls, which may move them, need numbers of their inputs, "
+            f"which the device meta does not have: {summary(error.cause)}"
+        ) from error
     return bool(place == "meta")
+
+
+_OF_DEVICES = re.compile("two devices|(expected|same) device")
+"""The words of errors about tensors on two devices."""
