@@ -29,6 +29,9 @@ MISTAKES = [
     ("nano.py:GPT", "return x + self.mlp", "return self.mlp", "without its residual path"),
     ("nano.py:GPT", "self.ln_2(x)", "self.ln_1(x)", "has the norm of attention"),
     UNMASKED,
+    ("mini.py:GPT", ".transpose(1, 2).reshape(b, t, c)", ".reshape(b, t, c)", "transposed back"),
+    ("outputs.py:TinyForCausalLM", "(key * cos) + (", "(key * cos) - (", "the other direction"),
+    ("llama.py:Transformer", "(xk_ * freqs_cis)", "(xk_)", "not turned by their positions"),
 ]
 """A model, an edit that injects a mistake into every layer, and what is said of it."""
 
@@ -61,9 +64,22 @@ def test_a_model_that_fills_in_tokens_may_see_them_all(tmp_path: Path) -> None:
 def test_scales_of_published_models_are_no_sure_mistakes() -> None:
     doubtful = [one.words for one in OF_SCORES if not one.sure]
     assert [one.rpartition(" by ")[2] for one in doubtful[:2]] == ["sqrt(d_k)", "d_k"]
-    assert doubtful[2:] == [ALL_SEEN.words]
+    assert ALL_SEEN.words in doubtful[2:]
 
 
 def test_a_scale_follows_the_sizes() -> None:
     scales = [one.options(Sizes(d_model=64, heads=4)) for one in OF_SCORES[:4]]
     assert [one["score_scale"] for one in scales] == [1, 1 / 8, 1 / 16, 4]
+
+
+def test_heads_that_are_all_repeated_in_turn_may_be_a_design() -> None:
+    tiled = {one.tiled: one.sure for one in OF_SCORES if one.tiled}
+    assert tiled == {("key",): True, ("value",): True, ("key", "value"): False}
+
+
+def test_the_line_of_a_missing_residual_path_is_that_of_its_sublayer(tmp_path: Path) -> None:
+    target, old, new, said = MISTAKES[2]
+    backend = attentest.adapted(edited(target, old, new, tmp_path))
+    assert isinstance(backend, AdaptedWhole)
+    (sentence,) = (one for one in backend.assumed if said in one)
+    assert new in sentence

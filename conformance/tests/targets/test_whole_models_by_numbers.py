@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 from folders import SUPPORT
+from mistaken_code import adapted, broken
 
 import attentest
 from attentest.judging.bench import Bench
@@ -120,13 +121,14 @@ class SentenceEncoder(nn.Module):
 """
 
 
-@pytest.mark.parametrize("wrong", [False, True])
-def test_an_encoder_that_hides_its_tokens_is_asked_about(*, wrong: bool, tmp_path: Path) -> None:
-    text = ENCODER.replace("ids == 0", "ids != 0") if wrong else ENCODER
-    (tmp_path / "sentences.py").write_text(text, encoding="utf-8")
-    target = str(tmp_path / "sentences.py:SentenceEncoder")
-    if wrong:
-        with pytest.raises(Unclear, match="sees its padding and hides its tokens"):
-            attentest.adapted(target)
-        return
-    assert list(attentest.adapted(target).components) == ["encoder"]
+def test_an_encoder_that_sees_its_tokens_conforms(tmp_path: Path) -> None:
+    backend = adapted(tmp_path, "SentenceEncoder", ENCODER)
+    assert not any("inverted" in one for one in backend.assumed)
+    assert broken(backend, "encoder.formula") == []
+
+
+def test_an_encoder_that_hides_its_tokens_is_read_around_its_mask(tmp_path: Path) -> None:
+    inverted = ENCODER.replace("ids == 0", "ids != 0")
+    backend = adapted(tmp_path, "SentenceEncoder", inverted)
+    assert any("makes of its ids is inverted" in one for one in backend.assumed)
+    assert broken(backend, "encoder.formula")

@@ -121,30 +121,54 @@ class BrokenClause:
 
 def diagnose(broken: BrokenClause, complain: Complain) -> tuple[LikelyCause, ...]:
     """Return the likely causes of a broken clause, the likeliest first."""
-    correct = correct_backends(broken.subject.choices)
-    examples = [
-        examine(steps, broken.subject.backend, correct, broken.subject.precision)
-        for steps in islice(broken.traces, EXAMPLES)
-    ]
-    keys = [one for one in examples if one.key is not None][:KEYS]
-    causes = _reproducing(broken, [_KeyStep(key, correct) for key in keys], examples)
-    if any(key.numeric for key in keys) or (causes and not all(key.weak for key in keys)):
+    examples = _Examples(broken)
+    causes = _reproducing(broken, examples)
+    if any(key.numeric for key in examples.keys) or (
+        causes and not all(key.weak for key in examples.keys)
+    ):
         return causes  # any two wrong numbers are worded alike: that would say nothing
     similar = _with_similar_message(broken, complain)
     named = {one.names for one in causes}
     return (*causes, *(one for one in similar if one.names not in named))[:MOST]
 
 
-def _reproducing(
-    broken: BrokenClause, key_steps: Sequence["_KeyStep"], examples: Sequence[Example]
-) -> tuple[LikelyCause, ...]:
+class _Examples:
+    """The examples of a broken clause: each is drawn and examined where it is asked for."""
+
+    def __init__(self, broken: BrokenClause) -> None:
+        self.correct = correct_backends(broken.subject.choices)
+        self._examined: list[Example] = []
+        subject = broken.subject
+        self._rest = (
+            examine(steps, subject.backend, self.correct, subject.precision)
+            for steps in islice(broken.traces, EXAMPLES)
+        )
+
+    def __iter__(self) -> Iterator[Example]:
+        """Yield all examples, those that are known first."""
+        number = 0
+        while True:
+            if number == len(self._examined):
+                further = next(self._rest, None)
+                if further is None:
+                    return
+                self._examined.append(further)
+            yield self._examined[number]
+            number += 1
+
+    @property
+    def keys(self) -> Iterator[Example]:
+        """The examples to be explained."""
+        return islice((one for one in self if one.key is not None), KEYS)
+
+
+def _reproducing(broken: BrokenClause, examples: _Examples) -> tuple[LikelyCause, ...]:
     """Return the variants that give the wrong answers of an example, the best ones first."""
     likely: dict[tuple[str, ...], Variant] = {}
-    for key_step in key_steps:
+    for key_step in (_KeyStep(key, examples.correct) for key in examples.keys):
         for stage in _stages(broken, key_step):
             likely = {variant.names: variant for variant in stage} | likely
-            ranking = Ranking(list(likely.values()), examples)
-            if ranking.perfect:
+            if likely and (ranking := Ranking(list(likely.values()), list(examples))).perfect:
                 return ranking.likely_causes(MOST)
         if not likely and not key_step.is_weak:
             return ()  # a cause gives every wrong number, and none gives these

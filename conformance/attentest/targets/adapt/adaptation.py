@@ -30,7 +30,8 @@ from attentest.targets.adapt.assumptions import (
 from attentest.targets.adapt.code import Code, code_of, of_instance
 from attentest.targets.adapt.components import component_guessed, component_named
 from attentest.targets.adapt.encoders.embedded import entering_of
-from attentest.targets.adapt.encoders.inverted import demand_tokens_seen, with_tokens_seen
+from attentest.targets.adapt.encoders.idle_norms import around_norm
+from attentest.targets.adapt.encoders.inverted import read_upright, with_tokens_seen
 from attentest.targets.adapt.encoders.tokens import stack_of
 from attentest.targets.adapt.limits import (
     SEVERAL,
@@ -184,7 +185,8 @@ def _adapt(thing: Any, asked: Reading, name: str, home: ModuleType | None) -> Ba
             found = constants.read_by(_READERS.get(code.component, _adapted), code, asked)
             return with_tokens_seen(found, stack, asked)
     except Unclear as failure:
-        demand_tokens_seen(stack, asked)
+        if (around := read_upright(stack, asked, _adapted)) is not None:
+            return around
         if not guess or isinstance(failure, Offered | Uncovered):
             raise
         raise Unclear(
@@ -256,8 +258,7 @@ def _explained(default: _Inferred, reading: Reading) -> bool:
     code = default.backend.code
     try:
         other = _inferred(code_of(code.thing, reading, code.name), reading)
-        same = _shapes(other.probe) == _shapes(default.probe)
-        return same and is_explained(other.backend)
+        return _shapes(other.probe) == _shapes(default.probe) and is_explained(other.backend)
     except Exception:  # code that a user wrote may raise anything
         return False
 
@@ -280,13 +281,11 @@ def _adapted(code: Code, reading: Reading) -> Adapted:
     for other in (*cores, *without_positions(code, probe, reading)):
         if (core := fitting(other, reading, _adapted)) is not None:
             return core
-    mask = trust.mask_beside_order(code, inferred.probe, inferred.adapter)
-    if mask and not reading.anyway:
+    if not reading.anyway and (mask := trust.mask_beside_order(code, probe, adapter)):
         made = _adapted(code, replace(reading, given={**reading.given, mask: None}))
         sentence = trust.UNMASKED.format(mask)
-        head, *rest = made.understood
-        whole_text = (head, sentence, *rest)
-        return replace(made, assumed=(*made.assumed, sentence), understood=whole_text)
+        understood = (made.understood[0], sentence, *made.understood[1:])
+        return replace(made, assumed=(*made.assumed, sentence), understood=understood)
     findings, single = identify(backend), None
     if not reading.strict:
         given = {**probe.given(adapter, keys=5), **any_masks(adapter)}
@@ -294,23 +293,23 @@ def _adapted(code: Code, reading: Reading) -> Adapted:
     if single:
         backend, findings = replace(backend, limits=single[0]), single[1]
     found = routing.settled(code, adapter, found, findings)
+    known = explained = trust.explained(findings)
+    found = found if explained else around_norm(code.component, found, findings)
+    shown = {**found.choices, **measured(findings)}
     guessed = not (reading.component or component_named(code.name))
 
     def line() -> str:
-        held = {**found.choices, **measured(findings)}
-        near = replace(backend, choices=declared_choices(held, reading))
+        near = replace(backend, choices=declared_choices(shown, reading))
         return nearest(near, code.component)
 
-    if not (reading.anyway or trust.explained(findings)):
+    if not (reading.anyway or explained):
         options.demand_default(code, reading, partial(_explained, inferred), found.table)
     ask = partial(trust.question, code, probe, adapter, found, findings, line, reading.choices)
     asked = "" if reading.anyway else ask()
-    known = explained = trust.explained(findings)
     if code.constants and not (asked or reading.anyway or explained):
         asked = constants.question(code.name, code.constants)
     held = code.inner is not None or code.component == routing.COMPONENT
     if guessed and not known and held:  # layers and experts say more than a name
-        shown = {**found.choices, **measured(findings)}
         known = trust.confirmed(code.component, adapter, found, shown)
     if not asked and guessed and not known:
         taken = f"{code.name} was taken for {code.component}, whose formula its numbers do not give"
@@ -318,9 +317,10 @@ def _adapted(code: Code, reading: Reading) -> Adapted:
     if asked:
         raise Unclear(asked)
     entering, unsure = entering_of(code, reading, fits=explained)
-    declared = declared_choices({**found.choices, **measured(findings)}, reading)
+    declared = declared_choices(shown, reading)
     judged_as = f"{code.name} is judged as {code.component}{_guess(code) * guessed}"
     assumptions = (
+        *found.idle,
         *[interleaved.SENTENCE] * found.interleaved,
         *unsure,
         *assumed(declared, reading),

@@ -7,9 +7,7 @@ numbers; otherwise the reading may be what is wrong.
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from copy import deepcopy
 
-import numpy as np
 from torch import nn
 
 from attentest.analysis.diagnosis.variants import singles
@@ -17,11 +15,12 @@ from attentest.analysis.identify import MEASURED, NONE_FITS, Finding
 from attentest.targets.adapt import probing
 from attentest.targets.adapt.adapter import Adapter
 from attentest.targets.adapt.code import Code
+from attentest.targets.adapt.encoders.idle_norms import gives, without_norm
 from attentest.targets.adapt.parameters import routing
 from attentest.targets.adapt.parameters.found import FoundTable, Observed
 from attentest.targets.adapt.parameters.telling import few
 from attentest.targets.adapt.parameters.trials.clock import Clock
-from attentest.targets.adapt.parameters.trials.trial import places, read
+from attentest.targets.adapt.parameters.trials.trial import places
 from attentest.targets.adapt.probing import SIZES, Probe
 from attentest.targets.adapt.reading import Uncovered
 from attentest.targets.adapt.recognise import (
@@ -43,9 +42,6 @@ from attentest.targets.epsilons import epsilon_of_precision, inner_epsilon, othe
 from attentest_spec import Choices, Table
 from attentest_spec.choices import Value
 from attentest_spec.torch import to_array
-
-CLOSE = 1e-6
-"""Largest relative difference between an output and that of a catalogued mistake."""
 
 SECONDS = 3.0
 """Time limit for trying catalogued mistakes."""
@@ -278,7 +274,7 @@ def confirmed(
     """Say whether the numbers confirm the map, though not the formula.
 
     They do where it holds for rows that are alike, unless parameters that have no place in it could
-    make the scores, and where a mistake of the catalogue gives them.
+    make the scores, and where a mistake of the catalogue, or a norm that is not called, gives them.
     """
     seen, declared = found.observed, Choices.of(dict(choices))
     if seen is None or not found.table or not seen.run.samples:
@@ -287,28 +283,23 @@ def confirmed(
         alike = not found.unplaced and holds_where_rows_are_alike(
             seen, adapter, component, found.table, declared
         )
-        return alike or _catalogued(component, found.table, seen, declared)
+        return (
+            alike
+            or any(
+                gives(one, component, found.table, seen)
+                for one in without_norm(component, declared)
+            )
+            or _catalogued(component, found.table, seen, declared)
+        )
 
 
 def _catalogued(component: str, table: Table, seen: Observed, declared: Choices) -> bool:
     """Say whether a mistake of the catalogue gives the numbers of the code."""
-    at = places(component, table, seen.run.own, seen.sizes, declared)
-    parameters = read(at, seen.run.own, seen.sizes)
-    sample, clock = seen.run.samples[0], Clock(SECONDS)
+    clock = Clock(SECONDS)
     for variant in singles(declared, component, ""):
         if clock.rings():
             return False
-        if not variant.faults or variant.faults[0].kind != "value":
-            continue
-        try:
-            part = variant.backend().build(component, seen.sizes)
-            part.load(parameters)
-            output = part(*deepcopy(sample.inputs))  # some mistakes write into it
-        except Exception:  # a mistake may show itself by raising
-            continue
-        array = np.asarray(output[0] if isinstance(output, tuple) else output)
-        if array.shape == sample.output.shape:
-            scale = np.abs(sample.output).max()
-            if np.abs(array - sample.output).max() <= CLOSE * scale:
-                return True
+        is_value = variant.faults and variant.faults[0].kind == "value"
+        if is_value and gives(variant, component, table, seen):
+            return True
     return False

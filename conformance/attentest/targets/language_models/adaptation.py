@@ -92,7 +92,7 @@ def _with_mistake(
     if rounds(adapter.building, adapter.call):
         precisions = tuple(one for one in precisions if one != "float64")
     said = (
-        f"it computes {mistake.words}, in every layer{line and f', from {line} on'}, and else the "
+        f"it computes {mistake.words}{mistake.extent}{line and f', from {line} on'}, and else the "
         f"numbers of the reference: it is judged without the rest of its arguments"
     )
     return replace(adapter, limits=replace(adapter.limits, precisions=precisions)), [said]

@@ -128,7 +128,7 @@ _ONE_ANSWER = 1e-3
 def _departure(reader: Reader) -> str:
     """Return the line at which other numbers than the reference's begin, "" for none."""
     missing = reader.reached[1].startswith(("the sum", "the norms"))
-    place = reader.trace.departure(before=missing)
+    place = reader.begun or reader.trace.departure(before=missing)
     return shown_line(place) if place else ""
 
 

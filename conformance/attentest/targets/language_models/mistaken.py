@@ -14,7 +14,6 @@ from attentest.targets.language_models.building import Building
 from attentest.targets.language_models.calling import Call, apart_without_labels
 from attentest.targets.language_models.numbers.findings import Found
 from attentest.targets.language_models.numbers.mistakes import (
-    ALL_SEEN,
     WITHOUT_NORM,
     WITHOUT_RESIDUAL,
     Mistake,
@@ -85,7 +84,7 @@ def _mistakes(one: Probed, *, continues: bool) -> Sequence[Mistake]:
     """Return the mistakes that may explain where the search ended."""
     suspected, (_, what) = one.reader.suspected, one.reader.reached
     if suspected:
-        sure = suspected.sure or (suspected is ALL_SEEN and continues)
+        sure = suspected.sure or (suspected.of_texts and continues)
         return [suspected] if sure else []
     if what.startswith("the norms of"):
         return WITHOUT_NORM if one.reader.idle else ()

@@ -46,7 +46,9 @@ class Probed:
 
     def _fresh(self) -> Reader:
         began = process_time()
-        return replace(self.reader, reached=_START, suspected=None, seen={}, began=began)
+        return replace(
+            self.reader, reached=_START, suspected=None, begun=None, seen={}, began=began
+        )
 
 
 def probed(

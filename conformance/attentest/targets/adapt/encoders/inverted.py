@@ -1,5 +1,10 @@
 """Encoders that hide their tokens and see their padding: the mask that they make is inverted."""
 
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import Any, TypeVar
+
 import torch
 from torch import Tensor, nn
 
@@ -9,12 +14,14 @@ from attentest.targets.adapt.encoders.stack import KEEP
 from attentest.targets.adapt.limits import built
 from attentest.targets.adapt.probing import SIZES, undisturbed
 from attentest.targets.adapt.reading import Reading, Unclear
-from attentest_spec import Backend
+from attentest_spec import Backend, Sizes
 
 _TOKENS = ((True, True, True, False, False), (True, False, True, True, False))
 """The places of two texts that hold tokens: the others are padding."""
 
 _NEAR = 1e-9
+
+Read = TypeVar("Read", bound=Any)
 
 
 def with_tokens_seen(backend: Backend, stack: Code | None, reading: Reading) -> Backend:
@@ -24,25 +31,82 @@ def with_tokens_seen(backend: Backend, stack: Code | None, reading: Reading) -> 
     return backend
 
 
-def demand_tokens_seen(code: Code | None, reading: Reading) -> None:
-    """Raise Unclear where padding changes what an encoder computes elsewhere, and tokens do not.
+def is_inverted(code: Code | None, reading: Reading) -> bool:
+    """Say whether padding changes what an encoder computes elsewhere, and tokens do not.
 
     Of the ids alone an encoder knows its padding: no design hides all else. This is asked of
     one that cannot be read, and of one whose own masks are not judged.
     """
     if code is None or reading.anyway or KEEP not in code.signature.parameters:
-        return
+        return False
     try:
         with undisturbed():
-            reached = _reached(built(code, torch.float64))
+            return _reached(built(code, torch.float64)) == (False, True)
     except Exception:  # code that a user wrote may raise anything: it is asked about elsewhere
-        return
-    if reached == (False, True):
+        return False
+
+
+def demand_tokens_seen(code: Code | None, reading: Reading) -> None:
+    """Raise Unclear for an encoder that hides its tokens and sees its padding."""
+    if code is not None and is_inverted(code, reading):
         raise Unclear(
             f"{code.name} sees its padding and hides its tokens: a change of a token reaches no "
             f"other place, and one of padding does. The mask that it makes of its ids is inverted. "
             f"--anyway (in Python: anyway=True) judges it all the same."
         )
+
+
+def read_upright(
+    stack: Code | None, reading: Reading, read: Callable[[Code, Reading], Read]
+) -> Read | None:
+    """Return an encoder whose own mask is inverted, as `read` has it if it were not.
+
+    None for any other. Raises Unclear for one whose numbers are wrong all the same.
+    """
+    if stack is None or not is_inverted(stack, reading):
+        return None
+    try:
+        with undisturbed():
+            made = read(_upright(stack), reading)
+    except Unclear:
+        demand_tokens_seen(stack, reading)
+        raise
+    sentence = SENTENCE.format(stack.name)
+    recipe = replace(made.recipes[stack.component], build=stack.build)
+    understood = (made.understood[0], sentence, *made.understood[1:])
+    return replace(
+        made,
+        recipes={stack.component: recipe},
+        code=stack,
+        fits=False,
+        assumed=(sentence, *made.assumed),
+        understood=understood,
+    )
+
+
+def _upright(code: Code) -> Code:
+    """Return `code` with tokens and padding exchanged in its mask, as its author meant them."""
+
+    def build(sizes: Sizes) -> Any:
+        stack = code.build(sizes)
+        stack.forward = partial(_exchanged, stack.forward)
+        return stack
+
+    return replace(code, build=build)
+
+
+def _exchanged(
+    call: Callable[..., Tensor], x: Tensor, keep: Tensor | None = None, **rest: Any
+) -> Tensor:
+    """Call a stack with padding where tokens are, and the other way round."""
+    other = torch.zeros(x.shape[:2], dtype=torch.bool) if keep is None else ~keep
+    return call(x, keep=other, **rest)
+
+
+SENTENCE = (
+    "the mask that {} makes of its ids is inverted: it hides the tokens, and not the padding; with "
+    "both exchanged it has the numbers of the reference"
+)
 
 
 def _reached(stack: nn.Module) -> tuple[bool, bool]:

@@ -73,7 +73,8 @@ class FoundTable:
     say about it in sentences, and `choices` what the shapes decide. An empty table has a remark
     that says why. `doubts` are reasons why the table may be another one, unless the numbers fit,
     `unplaced` the module's own parameters that it leaves out; `observed` is what was searched, None
-    where nothing could be built. `interleaved` says that the heads of its attention are.
+    where nothing could be built. `interleaved` says that the heads of its attention are, and `idle`
+    are sentences on norms that are not called.
     """
 
     table: Table = field(default_factory=dict)
@@ -84,6 +85,7 @@ class FoundTable:
     unplaced: Sequence[str] = ()
     observed: Observed | None = None
     interleaved: bool = False
+    idle: tuple[str, ...] = ()
 
     @property
     def words(self) -> tuple[str, ...]:

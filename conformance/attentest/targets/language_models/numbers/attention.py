@@ -1,6 +1,6 @@
 """Attention among the numbers of a call: which maps are which, and what becomes of the scores."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import permutations, product
@@ -10,10 +10,15 @@ import numpy as np
 from attentest.targets.adapt.parameters.words import says_sink
 from attentest.targets.language_models.numbers.findings import Found, State, against
 from attentest.targets.language_models.numbers.linears import Linear, linears
-from attentest.targets.language_models.numbers.mistakes import OF_SCORES
+from attentest.targets.language_models.numbers.mistaken_attention import (
+    place_of,
+    unmerged,
+    weighted_by_hand,
+)
+from attentest.targets.language_models.numbers.mistakes import OF_KEYS, OF_SCORES, UNMERGED, Mistake
 from attentest.targets.language_models.numbers.norms import Options
-from attentest.targets.language_models.numbers.places import View
-from attentest.targets.language_models.numbers.placing import Views, turned_by, ways
+from attentest.targets.language_models.numbers.places import View, matching
+from attentest.targets.language_models.numbers.placing import BARE, Views, turned_by, turns_of, ways
 from attentest.targets.language_models.numbers.reader import Reader
 from attentest_spec import Choices
 from attentest_spec.attention import softmax
@@ -104,6 +109,8 @@ def _mixtures(
             if placed["query_key_norm"] == "none":
                 _look_for_scores(reader, placed, query, key)
             _suspect(reader, known | placed, maps, views, h)
+        for turn in turns_of(reader, known, query):
+            _suspect(reader, {**known, **turn, **BARE}, maps, {}, h, OF_KEYS)
 
 
 @dataclass(frozen=True)
@@ -134,17 +141,37 @@ def _look_for_scores(reader: Reader, placed: Options, query: Floats, key: Floats
 
 
 def _suspect(
-    reader: Reader, choices: Options, maps: dict[str, Linear], norms: Views, h: Floats
+    reader: Reader,
+    choices: Options,
+    maps: dict[str, Linear],
+    norms: Views,
+    h: Floats,
+    tried: Sequence[Mistake] = OF_SCORES,
 ) -> None:
     """Remember a well-known mistake with which the call computes the weighted values."""
     if reader.mistaken:
         return
-    length = h.shape[1]
-    for one in OF_SCORES:
-        options = {**choices, **one.options(reader.sizes)}
-        values = _weighted(reader, options, maps, norms, h, one.seen(length))
+    for one in tried:
+        values = _mistaken(reader, one, choices, maps, norms, h)
         if not reader.suspected and reader.trace.holds(values, known=False):
             reader.suspected = one
+            if one.is_by_hand:
+                reader.begun = place_of(reader, one, choices, maps)
+
+
+def _mistaken(
+    reader: Reader,
+    mistake: Mistake,
+    choices: Options,
+    maps: dict[str, Linear],
+    norms: Views,
+    h: Floats,
+) -> Floats:
+    """Return the weighted values under `choices` with a mistake; NaN where it has no formula."""
+    if mistake.is_by_hand:
+        return weighted_by_hand(reader, mistake, choices, maps)
+    options = {**choices, **mistake.options(reader.sizes)}
+    return _weighted(reader, options, maps, norms, h, mistake.seen(h.shape[1]))
 
 
 def _triples(queries: list[Linear], others: list[Linear]) -> Iterator[dict[str, Linear]]:
@@ -166,8 +193,7 @@ def _context(
     """Return the weighted values under `choices`, with the mistake that the reader knows of."""
     if reader.mistaken is None:
         return _weighted(reader, choices, maps, norms, h)
-    options = {**choices, **reader.mistaken.options(reader.sizes)}
-    return _weighted(reader, options, maps, norms, h, reader.mistaken.seen(h.shape[1]))
+    return _mistaken(reader, reader.mistaken, choices, maps, norms, h)
 
 
 def _weighted(
@@ -190,7 +216,7 @@ def _weighted(
 
 
 def _projected(reader: Reader, found: Found, path: str, mixture: _Mixture) -> Iterator[State]:
-    for output in linears(reader, mixture.context, reader.sizes.d_model, late=True):
+    for output in _outputs(reader, mixture.context):
         biased = {name for name, one in mixture.maps.items() if one.bias}
         biased |= {"output"} if output.bias else set()
         views = {**mixture.views, **output.views("output")}
@@ -201,3 +227,28 @@ def _projected(reader: Reader, found: Found, path: str, mixture: _Mixture) -> It
         after = found.but({**mixture.options, "projection_bias": option}, held)
         if after:
             yield State(after, output.output)
+
+
+def _outputs(reader: Reader, context: Floats) -> Iterator[Linear]:
+    """Yield the projections of the weighted values (B, T, H * E) that the call computes.
+
+    Of heads that are merged in another way, the mistake is remembered.
+    """
+    wrong, width = unmerged(context, reader.sizes.heads), reader.sizes.d_model
+    if reader.mistaken and reader.mistaken.unmerged:
+        yield from linears(reader, wrong, width, late=True)
+        return
+    computed = list(linears(reader, context, width, late=True))
+    if not (computed or reader.mistaken or reader.suspected) and any(
+        reader.trace.holds(wrong @ weight.values.T + bias, known=False)
+        for weight in reader.matrices(width, wrong.shape[-1])
+        for bias in _biases(reader, weight)
+    ):
+        reader.suspected = UNMERGED
+    yield from computed
+
+
+def _biases(reader: Reader, weight: View) -> Iterator[Floats]:
+    """Yield what may be added to what the map `weight` gives: nothing, and its biases."""
+    yield np.zeros(1)
+    yield from (one.values for one in reader.rows(len(weight.values)) if matching(weight, one))

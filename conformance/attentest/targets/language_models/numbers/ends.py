@@ -6,6 +6,7 @@ from itertools import product
 import numpy as np
 
 from attentest.targets.language_models.numbers.findings import Found, State
+from attentest.targets.language_models.numbers.mistakes import PLACES_TWICE
 from attentest.targets.language_models.numbers.norms import Options, norms
 from attentest.targets.language_models.numbers.places import View
 from attentest.targets.language_models.numbers.reader import Reader
@@ -33,12 +34,24 @@ def embeddings(reader: Reader, found: Found, tokens: Array) -> Iterator[State]:
             for options, views, places in _positions(reader, tokens.shape[1]):
                 held = {"embedding.weight": view, **views}
                 after = found.but({"embedding_scale": scale, **options}, held)
-                if after and (places is None or reader.holds(rows + places)):
+                if after is None:
+                    continue
+                if places is not None and not views:
+                    _suspect_two(reader, rows, places)
+                    places = places * (reader.mistaken.places if reader.mistaken else 1)
+                if places is None or reader.holds(rows + places):
                     yield from _normalised(reader, State(after, rows + _zero(places)))
 
 
 def _zero(places: Floats | None) -> Floats | float:
     return 0.0 if places is None else places
+
+
+def _suspect_two(reader: Reader, rows: Floats, places: Floats) -> None:
+    """Remember that sines (T, D) are added twice to the embedded tokens (B, T, D)."""
+    known = reader.mistaken or reader.suspected
+    if not known and reader.trace.holds(rows + 2 * places, known=False):
+        reader.suspected = PLACES_TWICE
 
 
 def _normalised(reader: Reader, state: State) -> Iterator[State]:

@@ -9,6 +9,8 @@ from attentest_spec import Sizes
 from attentest_spec.choices import Value
 from attentest_spec.setting import Mask
 
+Options = dict[str, Value]
+
 SUBLAYERS = ("self_attention", "feed_forward")
 
 
@@ -19,7 +21,12 @@ class Mistake:
     `scale` is the factor of the scores at some sizes, `ahead` the number of tokens after its own
     that a query sees (-1: all of them), `bare` are the sublayers without a residual path. `normed`
     says of sublayers what their input is in the place of its norm: the norm of another sublayer, or
-    "" for none. A design computes the same where the mistake is not `sure`.
+    "" for none. `keys` are the options with which keys are turned, from those of queries, and
+    `places` how often sines are added to the embeddings. Where it is `backward` a query sees its
+    own token and those after it, where it is `over_queries` the weights of a key sum to 1, and
+    where it is `unmerged` heads are not transposed back. Heads of what is `tiled` ("key", "value")
+    are repeated all in turn, and not each in a row. A design computes the same where the mistake is
+    not `sure`; one that is `of_texts` is sure in a model that continues texts.
     """
 
     words: str
@@ -27,24 +34,45 @@ class Mistake:
     ahead: int = 0
     bare: Collection[str] = ()
     normed: Mapping[str, str] = field(default_factory=dict)
+    keys: Callable[[Options], Options] | None = None
+    places: int = 1
+    backward: bool = False
+    over_queries: bool = False
+    unmerged: bool = False
+    tiled: Collection[str] = ()
     sure: bool = True
+    of_texts: bool = False
 
     def options(self, sizes: Sizes) -> dict[str, Value]:
         """Return the choices that give its numbers."""
-        found: dict[str, Value] = {"attention_causality": "by-mask"} if self.ahead else {}
+        masked = self.ahead or self.backward
+        found: dict[str, Value] = {"attention_causality": "by-mask"} if masked else {}
         return found if self.scale is None else found | {"score_scale": self.scale(sizes)}
 
     def seen(self, length: int) -> Mask:
         """Return which keys every query sees, (1, 1, length, length)."""
         ahead = self.ahead if self.ahead >= 0 else length
-        return np.tril(np.ones((1, 1, length, length), dtype=bool), ahead)
+        every = np.ones((1, 1, length, length), dtype=bool)
+        return np.triu(every) if self.backward else np.tril(every, ahead)
+
+    @property
+    def is_by_hand(self) -> bool:
+        """Whether no choices and no mask give its weighted values."""
+        return self.keys is not None or self.over_queries or bool(self.tiled)
+
+    @property
+    def extent(self) -> str:
+        """Where it is, in words, "" for a place that there is one of."""
+        return ", in every layer" if self.places == 1 else ""
 
 
 def _width(sizes: Sizes) -> int:
     return sizes.d_model // sizes.heads
 
 
-ALL_SEEN = Mistake("scores of which later tokens are not hidden", ahead=-1, sure=False)
+ALL_SEEN = Mistake(
+    "scores of which later tokens are not hidden", ahead=-1, sure=False, of_texts=True
+)
 """An encoder computes this: whether it is a mistake is said by what the model is meant for."""
 
 OF_SCORES = (
@@ -55,7 +83,52 @@ OF_SCORES = (
     Mistake("scores that are multiplied by sqrt(d_k)", lambda sizes: _width(sizes) ** 0.5),
     ALL_SEEN,
     Mistake("scores of which the next token is not hidden", ahead=1),
+    Mistake(
+        "scores of which earlier tokens are hidden, and later ones are not",
+        backward=True,
+        sure=False,
+        of_texts=True,
+    ),
+    Mistake("weights whose softmax is over the queries", over_queries=True),
+    *(
+        Mistake(
+            f"{one}s whose heads are repeated all in turn, and not each in a row as {other}s are",
+            tiled=(one,),
+        )
+        for one, other in (("key", "value"), ("value", "key"))
+    ),
+    # Weights that are trained so are those of a model with its heads in another order.
+    Mistake(
+        "keys and values whose heads are repeated all in turn, and not each in a row",
+        tiled=("key", "value"),
+        sure=False,
+    ),
 )
+
+
+def _turned_otherwise(choice: str, *both: str) -> Callable[[Options], Options]:
+    """Return what gives options with the other of two options of `choice`."""
+    return lambda options: {**options, choice: both[options[choice] == both[0]]}
+
+
+OF_KEYS = (
+    Mistake(
+        "keys that are not turned by their positions, as queries are",
+        keys=lambda options: {**options, "attention_rotary": "none"},
+    ),
+    Mistake(
+        "keys that are turned in the other direction than queries",
+        keys=_turned_otherwise("rotary_direction", "forward", "backward"),
+    ),
+    Mistake(
+        "keys that are turned in other pairs of columns than queries",
+        keys=_turned_otherwise("rotary_pairs", "halves", "adjacent"),
+    ),
+)
+
+UNMERGED = Mistake("heads that are merged without being transposed back", unmerged=True)
+
+PLACES_TWICE = Mistake("sines of positions that are added twice", places=2)
 
 WITHOUT_RESIDUAL: Mapping[str, tuple[Mistake, ...]] = {
     "self_attention": (

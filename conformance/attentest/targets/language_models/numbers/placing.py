@@ -26,7 +26,8 @@ Way = tuple[Options, Views]
 """Choices, and the views of the weights that they need."""
 
 _PLAIN: Options = {"attention_rotary": "none"}
-_BARE: Options = {"query_key_norm": "none"}
+BARE: Options = {"query_key_norm": "none"}
+"""Queries and keys without norms."""
 
 
 def ways(reader: Reader, known: Options, query: Floats, key: Floats) -> Iterator[Way]:
@@ -45,8 +46,8 @@ def ways(reader: Reader, known: Options, query: Floats, key: Floats) -> Iterator
         turned_ones = [turned_by(reader, turn, one) for one in (query, key)]
         for normal, views in _norms(reader, known, *turned_ones):
             yield {**normal, **turn, "query_key_norm_place": "after-rotation"}, views
-        yield {**turn, **_BARE}, {}
-    yield {**_PLAIN, **_BARE}, {}
+        yield {**turn, **BARE}, {}
+    yield {**_PLAIN, **BARE}, {}
 
 
 def _named(query: Floats, key: Floats) -> tuple[tuple[str, Floats], ...]:
@@ -55,8 +56,18 @@ def _named(query: Floats, key: Floats) -> tuple[tuple[str, Floats], ...]:
 
 def _turns(reader: Reader, known: Options, query: Floats, key: Floats) -> Iterator[Options]:
     """Yield the options of rotary positions with which both are computed."""
+    for options in turns_of(reader, known, query):
+        own = reader.mistaken.keys if reader.mistaken else None
+        others = own(options) if own else options
+        is_plain = others["attention_rotary"] == "none"
+        if is_plain or reader.holds(turned_by(reader, others, key)):
+            yield options
+
+
+def turns_of(reader: Reader, known: Options, query: Floats) -> Iterator[Options]:
+    """Yield the options of rotary positions with which queries (B, H, T, E) are computed."""
     for options in reader.once("turn", query, {}, partial(_turned_so, reader, query)):
-        if not against(known, options) and reader.holds(turned_by(reader, options, key)):
+        if not against(known, options):
             yield options
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from attentest.analysis.lines.recording import Place as Line
 from attentest.targets.language_models.numbers.experts import Mixture
 from attentest.targets.language_models.numbers.mistakes import Mistake
 from attentest.targets.language_models.numbers.places import Parameters, View
@@ -28,9 +29,10 @@ class Reader:
     `constants` are the numbers that the code holds, `declared` the choices that the user says,
     `widths` what the inner width of the network may be. `reached` is the furthest step that was
     tried, by its place in the model, with what was looked for; `suspected` is a mistake that gives
-    the numbers there. `mistaken` is one that the numbers are read with, `idle` are the
-    parameters that the output does not depend on. `seen` is what :meth:`once`
-    found. `mixtures` are calls of mixtures of experts, whose numbers are taken as they are.
+    the numbers there, and `begun` the line where they begin, if that is known. `mistaken` is one
+    that the numbers are read with, `idle` are the parameters that the output does not depend on.
+    `seen` is what :meth:`once` found. `mixtures` are calls of mixtures of experts, whose numbers
+    are taken as they are.
     """
 
     trace: Trace
@@ -41,6 +43,7 @@ class Reader:
     widths: tuple[int, ...]
     reached: tuple[int, str] = (0, "the embeddings")
     suspected: Mistake | None = None
+    begun: Line | None = None
     mistaken: Mistake | None = None
     idle: Collection[str] = ()
     began: float = field(default_factory=process_time)

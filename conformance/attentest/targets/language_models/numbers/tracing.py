@@ -137,6 +137,19 @@ class Trace(OperationMode):
             one.known, one.first = True, number == 0
         return bool(equal)
 
+    def place(self, values: Floats) -> Place | None:
+        """Return the innermost line that first computes these numbers, None for none."""
+        own = np.sort(values, axis=None)
+        room = NEAR * float(np.abs(values).max())
+        return next(
+            (
+                one.places[0]
+                for one in self._found.get(values.size, ())
+                if one.places and _near(one, own, room)
+            ),
+            None,
+        )
+
     def departure(self, *, before: bool) -> Place | None:
         """Return the line of the first numbers that are not the formula's.
 
@@ -153,8 +166,11 @@ class Trace(OperationMode):
         if own is None:
             return None
         if before:
-            home = {(one.file, one.function) for one in last.places}
-            return next((one for one in own.places if (one.file, one.function) in home), None)
+            home = {(one.file, one.function): one for one in last.places}
+            behind = next((one for one in own.places if (one.file, one.function) in home), None)
+            known = behind and home[behind.file, behind.function]
+            # A line above that of what is known belongs to the next call of the function.
+            return known if behind and known and behind.line < known.line else behind
         return self._earliest(own).places[0]
 
     def _earliest(self, own: Result) -> Result:

@@ -1,0 +1,132 @@
+"""Layers that hold a norm and do not call it: the rest of their numbers confirms how they are read.
+
+A parameter that nothing depends on is a mistake, whatever the layer computes.
+"""
+
+from collections.abc import Iterator, Mapping
+from copy import deepcopy
+from dataclasses import replace
+from functools import cache
+from itertools import product
+from typing import Any
+
+import numpy as np
+from torch import nn
+
+from attentest.analysis.diagnosis.variants import Variant
+from attentest.analysis.identify import Finding
+from attentest.faults import Fault
+from attentest.targets.adapt.parameters.found import FoundTable, Observed
+from attentest.targets.adapt.parameters.trials.trial import places, read
+from attentest.targets.adapt.probing import undisturbed
+from attentest_spec import CHOICES, Choices, Table
+from attentest_spec.choices import Value
+from attentest_spec.mapping import locate
+
+_NAMES = {
+    "encoder_layer": ("self_attention", "feed_forward"),
+    "decoder_layer": ("self_attention", "cross_attention", "feed_forward"),
+}
+_LAYERS = {"encoder": "encoder_layer", "decoder": "decoder_layer"}
+_STACKS = {*_NAMES, *_LAYERS}
+
+
+def around_norm(component: str, found: FoundTable, findings: Mapping[str, Finding]) -> FoundTable:
+    """Return `found` with the choices under which a norm that is not called explains the numbers.
+
+    It is `found` as it is where nothing explains them.
+    """
+    seen = found.observed
+    if seen is None or not found.table or component not in _STACKS:
+        return found
+    measured = {name: one.measured for name, one in findings.items() if one.measured is not None}
+    with undisturbed():
+        for choices in _candidates({**found.choices, **measured}):
+            for variant in without_norm(component, choices):
+                if gives(variant, component, found.table, seen):
+                    more = {name: choices[name] for name in _MEASURED}
+                    own = _path(variant, component, found.table)
+                    return replace(
+                        found, choices={**found.choices, **more}, idle=(_SENTENCE.format(own),)
+                    )
+    return found
+
+
+_SENTENCE = (
+    "{} is held and not called: a norm is missing there, and but for it the numbers are those of "
+    "the reference"
+)
+
+
+def _path(variant: Variant, component: str, table: Table) -> str:
+    """Return the name of the norm that is not called, in the first layer."""
+    within = "layers.0." if component in _LAYERS else ""
+    sublayer = variant.faults[0].slug.removeprefix(_PREFIX)
+    return locate(f"{within}{sublayer}_norm.gain", table).name.rpartition(".")[0]
+
+
+_PREFIX = "norm-not-called."
+
+_MEASURED = ("norm_placement", "activation", "norm_epsilon")
+"""The choices that no option shows where a norm is left out."""
+
+_EPSILONS: tuple[Value, ...] = (1e-5, 1e-6, 1e-12)
+
+
+def _candidates(known: Mapping[str, Value]) -> Iterator[Choices]:
+    """Yield `known` with all options of what is not measured."""
+    axes = [[known[one]] if one in known else _values(one) for one in _MEASURED]
+    for values in product(*axes):
+        yield Choices.of({**known, **dict(zip(_MEASURED, values, strict=True))})
+
+
+def _values(name: str) -> list[Value]:
+    return list(_EPSILONS) if name == "norm_epsilon" else [o.name for o in CHOICES[name].options]
+
+
+def gives(variant: Variant, component: str, table: Table, seen: Observed) -> bool:
+    """Say whether a mistake gives the numbers of the code in the first sample."""
+    at = places(component, table, seen.run.own, seen.sizes, variant.declared)
+    sample = seen.run.samples[0]
+    try:
+        part = variant.backend().build(component, seen.sizes)
+        part.load(read(at, seen.run.own, seen.sizes))
+        output = part(*deepcopy(sample.inputs))  # some mistakes write into it
+    except Exception:  # a mistake may show itself by raising
+        return False
+    array = np.asarray(output[0] if isinstance(output, tuple) else output)
+    if array.shape != sample.output.shape:
+        return False
+    room = CLOSE * np.abs(sample.output).max()
+    return bool(np.abs(array - sample.output).max() <= room)
+
+
+CLOSE = 1e-6
+"""Largest relative difference between an output and that of a mistake."""
+
+
+def without_norm(component: str, declared: Choices) -> Iterator[Variant]:
+    """Yield layers, or stacks of them, in which one sublayer has no norm; none of other parts."""
+    layer = _LAYERS.get(component, component)
+    for name in _NAMES.get(layer, ()):
+        yield Variant({}, (_fault(layer, name),), declared)
+
+
+@cache
+def _fault(layer: str, name: str) -> Fault:
+    """Return the mistake that the norm of the sublayer `name` is held and not called."""
+
+    def norm_of(self: Any, module: Any, own: str) -> Any:
+        idle = module.step == layer and own == name
+        return nn.Identity() if idle else self.correct.norm_of(module, own)
+
+    return Fault(
+        slug=f"{_PREFIX}{name}",
+        clause="encoder.layer-formula",
+        wrong=f"The norm of the sublayer {name} is held and not called.",
+        effect="It is saved, counted and never trained.",
+        origin="own",
+        seam="norm_of",
+        override=norm_of,
+        components=(layer,),
+    )

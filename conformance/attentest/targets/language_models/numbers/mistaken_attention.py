@@ -1,0 +1,85 @@
+"""Attention with a mistake that no choices have, computed step by step."""
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from attentest.analysis.lines.recording import Place
+from attentest.targets.language_models.numbers.linears import Linear
+from attentest.targets.language_models.numbers.mistakes import Mistake, Options
+from attentest.targets.language_models.numbers.placing import turned_by
+from attentest.targets.language_models.numbers.reader import Reader
+from attentest_spec.attention import softmax
+from attentest_spec.language_model import visible
+from attentest_spec.multi_head_attention import merge, repeat, split
+from attentest_spec.setting import Floats
+
+_SHARED = ("key", "value")
+
+_PLAIN: Options = {
+    "query_key_norm": "none",
+    "relative_bias": "none",
+    "score_cap": "none",
+    "attention_sink": "none",
+}
+"""The choices that are not computed here, with the option that leaves them out."""
+
+
+def weighted_by_hand(
+    reader: Reader, mistake: Mistake, options: Options, maps: Mapping[str, Linear]
+) -> Floats:
+    """Return the weighted values of all heads (B, T, H * E) with `mistake`.
+
+    They are NaN under choices that are not computed here.
+    """
+    if any(options.get(name, plain) != plain for name, plain in _PLAIN.items()):
+        return np.full_like(maps["query"].output, np.nan)
+    *_, values = _steps(reader, mistake, options, maps)
+    return values
+
+
+def place_of(
+    reader: Reader, mistake: Mistake, options: Options, maps: Mapping[str, Linear]
+) -> Place | None:
+    """Return the line at which the first numbers of `mistake` are computed, None for no line."""
+    key, scores, weights, values = _steps(reader, mistake, options, maps)
+    wrong = [weights, values]
+    if mistake.keys or "key" in mistake.tiled:
+        wrong = [scores, *wrong]
+    if mistake.keys and mistake.keys(options)["attention_rotary"] != "none":
+        wrong = [key, *wrong]
+    return next(filter(None, map(reader.trace.place, wrong)), None)
+
+
+def _steps(
+    reader: Reader, mistake: Mistake, options: Options, maps: Mapping[str, Linear]
+) -> tuple[Floats, Floats, Floats, Floats]:
+    """Return the turned keys, the scores, the weights, and the weighted values of all heads."""
+    heads = reader.sizes.heads
+    query = split(maps["query"].output, heads)
+    key, value = (split(maps[one].output, reader.sizes.kv_heads or heads) for one in _SHARED)
+    if options.get("attention_rotary", "none") != "none":
+        others = mistake.keys(options) if mistake.keys else options
+        query, key = turned_by(reader, options, query), turned_key(reader, others, key)
+    scores = query @ _repeated(reader, mistake, "key", key).swapaxes(-1, -2)
+    scaled = np.where(visible(scores.shape[-1]), scores * query.shape[-1] ** -0.5, -np.inf)
+    weights = softmax(scaled)
+    if mistake.over_queries:
+        weights = softmax(scaled.swapaxes(-1, -2)).swapaxes(-1, -2)
+    return key, scores, weights, merge(weights @ _repeated(reader, mistake, "value", value))
+
+
+def _repeated(reader: Reader, mistake: Mistake, name: str, x: Floats) -> Floats:
+    """Return the heads x (B, G, T, E) of keys or values for all heads of queries."""
+    times = reader.sizes.heads // x.shape[1]
+    return np.tile(x, (1, times, 1, 1)) if name in mistake.tiled else repeat(x, times)
+
+
+def turned_key(reader: Reader, options: Options, key: Floats) -> Floats:
+    """Return the heads of keys (B, G, T, E) turned, or as they are."""
+    return key if options["attention_rotary"] == "none" else turned_by(reader, options, key)
+
+
+def unmerged(context: Floats, heads: int) -> Floats:
+    """Return merged heads (B, T, H * E) as a reshape without a transposition gives them."""
+    return split(context, heads).reshape(context.shape)
