@@ -153,8 +153,8 @@ def _calls_move(case: ModelCall) -> bool:
         if _OF_DEVICES.search(str(error.cause)):
             return False
         raise Absent(
-            f"arrays stay behind, and its calls, which may move them, need numbers of their inputs, "
-            f"which the device meta does not have: {summary(error.cause)}"
+            "arrays stay behind, and its calls, which may move them, need numbers that the device "
+            f"meta does not have: {summary(error.cause)}"
         ) from error
     return bool(place == "meta")
 
