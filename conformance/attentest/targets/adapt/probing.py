@@ -34,8 +34,8 @@ SIZES = Sizes(
 _BATCH, _QUERIES, _KEYS = 2, 5, 7
 _HIDDEN = 1
 """The key that a probing mask hides, from every query of every sample."""
-_LARGE = -1e4
-"""A finite entry of an additive mask that hides a key: no probed score is as large."""
+_LARGE, _SLIGHT = -1e4, -1e-3
+"""Finite entries of an additive mask: one hides a key, whatever its score, the other hides none."""
 
 SEQUENCES = ("multi_head_attention", "encoder_layer", "encoder")
 """Components in which one input alone can show which axis is the sequence."""
@@ -356,17 +356,18 @@ def style_shown(
 
 
 def _is_added(probe: Probe, adapter: Adapter, role: str, keep: Tensor, *, keys: int) -> bool:
-    """Say whether a mask that hides by minus infinity hides by a large finite number, too.
+    """Say whether a mask that hides by minus infinity is added; True for other styles.
 
-    (1 - mask) * -1e-9 hides where the mask is minus infinity, and nothing else. Code that looks
-    for minus infinity itself does not change at all with a finite entry. True for other styles.
+    (1 - mask) * -1e-9 hides by minus infinity alone, and code that looks for that does not change
+    at all with a finite entry. Code that hides where the mask is not 0 does so by a slight one.
     """
     style, asked = adapter.styles[role], "mask" if role == "padding" else role
     if style.meaning != "additive":
         return True
-    finite = replace(adapter, styles={**adapter.styles, role: replace(style, fill=_LARGE)})
+    others = (replace(style, fill=fill) for fill in (_LARGE, _SLIGHT))
+    finite, slight = (replace(adapter, styles={**adapter.styles, role: one}) for one in others)
     if mask_shows(probe, finite, asked, keep, keys=keys):
-        return True
+        return not mask_shows(probe, slight, asked, keep, keys=keys)
     given = probe.given(finite, keys=keys)
     masked, bare = (
         probe.called(finite, {**given, asked: one}) for one in (keep, torch.ones_like(keep))
