@@ -72,7 +72,9 @@ def _demand_one_device(func: Callable[..., Any], args: Sequence[Any], named: Any
     if name == "getitem" and tensors[:1] and tensors[0].is_meta:
         return
     if len({one.is_meta for one in tensors if one.dim() or one.is_meta}) > 1:
-        raise RuntimeError(f"{name} of tensors on two devices: some are on the CPU, some on meta")
+        raise RuntimeError(
+            f"{name} of tensors on two devices: some are on device cpu, some on meta"
+        )
 
 
 def _is_simple(func: Callable[..., Any], args: Sequence[Any], named: Mapping[str, Any]) -> bool:

@@ -37,7 +37,7 @@ def around_norm(component: str, found: FoundTable, findings: Mapping[str, Findin
     It is `found` as it is where nothing explains them.
     """
     seen = found.observed
-    if seen is None or not found.table or component not in _STACKS:
+    if seen is None or not (seen.run.samples and found.table) or component not in _STACKS:
         return found
     measured = {name: one.measured for name, one in findings.items() if one.measured is not None}
     with undisturbed():
