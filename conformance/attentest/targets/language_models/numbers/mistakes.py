@@ -22,11 +22,11 @@ class Mistake:
     that a query sees (-1: all of them), `bare` are the sublayers without a residual path. `normed`
     says of sublayers what their input is in the place of its norm: the norm of another sublayer, or
     "" for none. `keys` are the options with which keys are turned, from those of queries, and
-    `places` how often sines are added to the embeddings. Where it is `backward` a query sees its
-    own token and those after it, where it is `over_queries` the weights of a key sum to 1, and
-    where it is `unmerged` heads are not transposed back. Heads of what is `tiled` ("key", "value")
-    are repeated all in turn, and not each in a row. A design computes the same where the mistake is
-    not `sure`; one that is `of_texts` is sure in a model that continues texts.
+    `places` how often sines are added to the embeddings. Where it is `over_queries` the weights of
+    a key sum to 1, and where it is `unmerged` heads are not transposed back. Heads of what is
+    `tiled` ("key", "value") are repeated all in turn, and not each in a row. A design computes the
+    same where the mistake is not `sure`; one that is `of_texts` is sure in a model that continues
+    texts.
     """
 
     words: str
@@ -36,7 +36,6 @@ class Mistake:
     normed: Mapping[str, str] = field(default_factory=dict)
     keys: Callable[[Options], Options] | None = None
     places: int = 1
-    backward: bool = False
     over_queries: bool = False
     unmerged: bool = False
     tiled: Collection[str] = ()
@@ -45,15 +44,13 @@ class Mistake:
 
     def options(self, sizes: Sizes) -> dict[str, Value]:
         """Return the choices that give its numbers."""
-        masked = self.ahead or self.backward
-        found: dict[str, Value] = {"attention_causality": "by-mask"} if masked else {}
+        found: dict[str, Value] = {"attention_causality": "by-mask"} if self.ahead else {}
         return found if self.scale is None else found | {"score_scale": self.scale(sizes)}
 
     def seen(self, length: int) -> Mask:
         """Return which keys every query sees, (1, 1, length, length)."""
         ahead = self.ahead if self.ahead >= 0 else length
-        every = np.ones((1, 1, length, length), dtype=bool)
-        return np.triu(every) if self.backward else np.tril(every, ahead)
+        return np.tril(np.ones((1, 1, length, length), dtype=bool), ahead)
 
     @property
     def is_by_hand(self) -> bool:
@@ -83,12 +80,6 @@ OF_SCORES = (
     Mistake("scores that are multiplied by sqrt(d_k)", lambda sizes: _width(sizes) ** 0.5),
     ALL_SEEN,
     Mistake("scores of which the next token is not hidden", ahead=1),
-    Mistake(
-        "scores of which earlier tokens are hidden, and later ones are not",
-        backward=True,
-        sure=False,
-        of_texts=True,
-    ),
     Mistake("weights whose softmax is over the queries", over_queries=True),
     *(
         Mistake(
