@@ -36,7 +36,7 @@ class MultiHeadAttention(nn.Module):
         return self.out((scores.softmax(-1) @ v).transpose(1, 2).flatten(2))
 """
 ZEROS = "nn.init.zeros_(self.out.weight)"
-BORN = [
+INITIALISED = [
     ZEROS,
     "self.out = nn.utils.skip_init(nn.Linear, d_model, d_model)",
     "nn.init.constant_(self.value.weight, float('nan'))",
@@ -47,9 +47,9 @@ BORN = [
 ]
 
 
-@pytest.mark.parametrize("born", BORN)
-def test_mask_of_attention_without_numbers_is_read(tmp_path: Path, born: str) -> None:
-    backend = adapted(tmp_path, "MultiHeadAttention", CODE.replace(ZEROS, born))
+@pytest.mark.parametrize("initialised", INITIALISED)
+def test_mask_of_attention_without_numbers_is_read(tmp_path: Path, initialised: str) -> None:
+    backend = adapted(tmp_path, "MultiHeadAttention", CODE.replace(ZEROS, initialised))
     assert broken(backend, FORMULA, "multi_head_attention.masked-keys-ignored") == []
     assert any("True blocks" in sentence for sentence in backend.understood)
 
