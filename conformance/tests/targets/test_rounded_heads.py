@@ -87,3 +87,11 @@ def test_rounded_heads_are_the_only_thing_that_is_not_judged(tmp_path: Path) -> 
     file.write_text(CODE.replace("math.sqrt(self.d_head)", "math.sqrt(query.size(-1))"))
     report = attentest.check(f"{file}:MultiHeadAttention", clauses=[FORMULA])
     assert report[FORMULA].status == "violation"
+
+
+def test_heads_of_a_rounded_width_are_a_violation_where_the_reading_is_strict(
+    tmp_path: Path,
+) -> None:
+    backend = adapted(tmp_path, "MultiHeadAttention", CODE, strict=True)
+    assert not backend.limits.rounded_heads
+    assert broken(backend, CLAUSE)
