@@ -11,6 +11,7 @@ from pathlib import Path  # noqa: E402
 import jaxtyping  # noqa: E402
 import pytest  # noqa: E402
 import torch  # noqa: E402
+from proof import divide  # noqa: E402
 
 from attentest.harness.process_state import collect_rarely  # noqa: E402
 
@@ -120,7 +121,9 @@ DEAREST = (
 """The files that take longest, the longest first: by files, they leave no core idle at the end."""
 
 
+@pytest.hookimpl(tryfirst=True)  # before the option -m selects by the marks
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Run the files that take longest first."""
+    """Divide the studies, and run the files that take longest first."""
+    divide(items)
     ranks = {str(HERE / file): rank for rank, file in enumerate(DEAREST)}
     items.sort(key=lambda item: ranks.get(str(item.path), len(DEAREST)))

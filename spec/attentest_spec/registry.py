@@ -2,12 +2,15 @@
 
 from importlib.metadata import EntryPoint, PackageNotFoundError, distribution, entry_points
 from importlib.util import find_spec
+from typing import TYPE_CHECKING
 
-from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from attentest_spec.contract import Backend
 from attentest_spec.names import UnknownName
+
+if TYPE_CHECKING:
+    from packaging.requirements import Requirement
 
 GROUP = "attentest.backends"
 """The entry-point group; an entry names a backend object, or a callable that returns one."""
@@ -134,6 +137,8 @@ def _lacked(entry: EntryPoint, failure: ModuleNotFoundError) -> str:
 
 def _lacking(entry: EntryPoint) -> list[str]:
     """Return the missing requirements of the extra of the entry's distribution."""
+    from packaging.requirements import Requirement  # a tenth of a second, which few need
+
     requires = (entry.dist.requires if entry.dist else None) or ()
     asked = [Requirement(one) for one in requires]
     plain = {canonicalize_name(one.name) for one in asked if _applies(one, "")}
@@ -141,7 +146,7 @@ def _lacking(entry: EntryPoint) -> list[str]:
     return [one for one in wanted if canonicalize_name(one) not in plain and not _there(one)]
 
 
-def _applies(requirement: Requirement, extra: str) -> bool:
+def _applies(requirement: "Requirement", extra: str) -> bool:
     return requirement.marker is None or requirement.marker.evaluate({"extra": extra})
 
 

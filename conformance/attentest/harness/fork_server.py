@@ -1,11 +1,9 @@
 """The program that forks child processes, all from one process that has imported what they need.
 
-`python -P -m attentest.harness.fork_server DESCRIPTOR [PACKAGE ...]` takes requests from that
-socket: the module whose methods a child answers, its environment and its folder, and with them the
-child's standard streams and a pipe. Into that it writes the child's process id, and once the child
-has ended its exit status. A child that cannot be forked safely gets no process id.
-
-The packages are imported when no request has come for a while.
+`python -P -m attentest.harness.fork_server DESCRIPTOR` takes requests from that socket: the module
+whose methods a child answers, its environment and its folder, and with them the child's standard
+streams and a pipe. Into that it writes the child's process id, and once the child has ended its
+exit status. A child that cannot be forked safely gets no process id.
 """
 
 import ctypes
@@ -41,12 +39,6 @@ NUMBER = 8
 PRELOADED = "torch"
 """The package that most backends import, and that takes longest."""
 
-COMPILER = "torch._dynamo"
-"""The package that the optimisers of torch import, at more than half of the cost of torch."""
-
-_IDLE = 0.05
-"""Seconds without a request after which the packages are imported that can wait."""
-
 _STREAMS = 3
 _ENVIRONMENT = slice(47, 49)  # its bounds, in the fields of /proc/PID/stat after the name
 
@@ -54,20 +46,16 @@ _ENVIRONMENT = slice(47, 49)  # its bounds, in the fields of /proc/PID/stat afte
 class Server:
     """Serves the requests that come on `control`, until its parent and all children have ended."""
 
-    def __init__(self, control: socket.socket, packages: Sequence[str] = ()) -> None:
+    def __init__(self, control: socket.socket) -> None:
         self._control = control
-        self._packages = [*packages]
         self._selector = selectors.PollSelector()
         self._listen(control.fileno(), self._take)
 
     def run(self) -> None:
         """Serve; this does not return in a child."""
         while self._selector.get_map():
-            ready = self._selector.select(_IDLE if self._packages else None)
-            for key, _ in ready:
+            for key, _ in self._selector.select():
                 key.data()
-            if not ready:
-                _import(self._packages.pop(0))
 
     def _listen(self, descriptor: int, action: Callable[[], None]) -> None:
         self._selector.register(descriptor, selectors.EVENT_READ, action)
@@ -180,12 +168,12 @@ def _import(package: str) -> None:
         import_module(package)
 
 
-def main(descriptor: int, packages: Sequence[str]) -> None:
+def main(descriptor: int) -> None:
     """Import what takes long, and serve."""
     collect_rarely()
     _import(PRELOADED)
-    Server(socket.socket(fileno=descriptor), packages).run()
+    Server(socket.socket(fileno=descriptor)).run()
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]), sys.argv[2:])
+    main(int(sys.argv[1]))

@@ -59,15 +59,12 @@ def start(
     )
 
 
-def prepare(*packages: str) -> None:
-    """Start the server now: several children are to come, and the first is forked, too.
-
-    It imports `packages` when it waits, for those that come later.
-    """
+def prepare() -> None:
+    """Start the server now: several children are to come, and the first is forked, too."""
     if sys.platform == "linux":
         with _lock:
             _last[:] = [_settings()]
-            _server(*packages)
+            _server()
 
 
 class Forked:
@@ -106,13 +103,13 @@ class Forked:
 class ForkServer:
     """A process that forks others, which share what it has imported; it ends with this one."""
 
-    def __init__(self, *packages: str) -> None:
+    def __init__(self) -> None:
         self._owner = os.getpid()
         self._settings = _settings()
         self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
             self.process = subprocess.Popen(
-                [sys.executable, "-P", "-m", fork_server.__name__, str(theirs.fileno()), *packages],
+                [sys.executable, "-P", "-m", fork_server.__name__, str(theirs.fileno())],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
@@ -176,12 +173,12 @@ def _settings() -> dict[str, str]:
     return {**found, "PYTHONPATH": os.pathsep.join(map(os.path.abspath, path))}
 
 
-def _server(*packages: str) -> ForkServer:
-    """Return the server of this process; where it is started now, it imports `packages`."""
+def _server() -> ForkServer:
+    """Return the server of this process, which is started where there is none."""
     if _servers and not _servers[-1].serves():
         _servers.pop().end()
     if not _servers:
-        _servers.append(ForkServer(*packages))
+        _servers.append(ForkServer())
     return _servers[-1]
 
 

@@ -17,6 +17,7 @@ from io import TextIOWrapper
 from queue import SimpleQueue
 
 from attentest.harness import messages
+from attentest.harness.compiler import postpone_compiler
 from attentest.harness.family import MARK, Family
 from attentest.harness.messages import Methods
 from attentest.harness.process_state import collect_rarely
@@ -63,6 +64,7 @@ def main(module: str) -> None:
     """Answer by the METHODS of `module`."""
     adopt_orphans()
     collect_rarely()  # imports make many objects, and all of them stay
+    postpone_compiler()
     serve(import_module(module).METHODS)
 
 

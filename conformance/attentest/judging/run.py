@@ -14,7 +14,6 @@ from typing import Any
 
 from attentest.harness import process
 from attentest.harness.errors import ProcessFailure, Unavailable
-from attentest.harness.fork_server import COMPILER
 from attentest.harness.messages import Event, disturbed
 from attentest.harness.process import Child, Isolation, in_threads
 from attentest.harness.starting import prepare
@@ -75,8 +74,7 @@ def run(
         helping = partial(help_others, [one.ahead for one in trials], stop)
         actions |= {-number: helping for number in range(1, workers)}
     if len(actions) > 1:
-        # With more targets than that, the server has the time to import what the later ones need.
-        prepare(*([COMPILER] if len(targets) > 2 else ()))
+        prepare()
     in_threads(actions, workers, stop)
     return Run.of(plan, [one.result for one in trials])
 

@@ -7,7 +7,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 import torch
-from proof import study
+from proof import share
 
 from attentest.analysis.diagnosis import _same_sizes
 from attentest.analysis.diagnosis.difference import difference, size
@@ -94,7 +94,8 @@ def diagnosed(slug: str):
 
 
 # The test below diagnoses all of them once more, where it does not run with these: in `proof`.
-@pytest.mark.parametrize("fault", study(NUMBERS, name_of, share=12, rest=4))
+@share(12)
+@pytest.mark.parametrize("fault", NUMBERS, ids=name_of)
 def test_mistake_in_numbers_is_named(fault: Fault) -> None:
     found = diagnosed(fault.slug)
     assert (fault.slug,) in [one.names for one in found], found
@@ -118,7 +119,8 @@ def test_most_mistakes_in_numbers_are_named_first() -> None:
     assert len(named_first) >= 0.95 * len(of_models), {f.slug for f in of_models} - {*named_first}
 
 
-@pytest.mark.parametrize("fault", study(REST, name_of, share=6, rest=4))
+@share(12)
+@pytest.mark.parametrize("fault", REST, ids=name_of)
 def test_other_mistakes_are_known_by_the_clause_that_fails(fault: Fault) -> None:
     found = causes_of(planted(fault, specimen=fault.models[-1]), fault.clause)
     # What is random gives another message each time: another fault of the mode may be nearer.
@@ -176,6 +178,7 @@ DRAWN = [
 ]
 
 
+@pytest.mark.proof
 def test_two_mistakes_at_once_are_named_where_none_fits_alone() -> None:
     """Of drawn pairs, both are named, or a variant that answers the same in every example."""
     judged_pairs = told = 0

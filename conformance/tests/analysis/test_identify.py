@@ -6,7 +6,7 @@ from itertools import product
 import numpy as np
 import pytest
 from own import OWN
-from proof import in_share, item, one_of, study
+from proof import in_share, item, one_of, share
 from reference_backends import built, sole
 
 from attentest.analysis.identify import (
@@ -202,8 +202,8 @@ MEASURED_IN = [
         value,
         model,
         name=f"{name}={value}-{model}",
-        unit=model == first and in_share(f"{name}={value}"),
-        rest=1 if model == first else 4,
+        unit=model == first and in_share(f"{name}={value}", 8),
+        rest=2 if model == first else 8,
     )
     for name, value in OPTIONS
     for first in [one_of(REFERENCE_MODELS, f"{name}={value}")]
@@ -235,7 +235,8 @@ def drawn(seed: int) -> dict[str, Value]:
     return choices
 
 
-@pytest.mark.parametrize("seed", study(range(16), share=8, rest=4))
+@share(16)
+@pytest.mark.parametrize("seed", range(16))
 def test_deviations_in_many_choices_at_once_are_measured(seed):
     choices, declared = drawn(seed), drawn(seed + 1000)
     specimen = ("plain", "fused")[seed % 2]
@@ -245,9 +246,8 @@ def test_deviations_in_many_choices_at_once_are_measured(seed):
     assert all(one.status == CANNOT_TELL or one.components for one in found.values())
 
 
-@pytest.mark.parametrize(
-    ("component", "seed"), study(product(FINDABLE, range(100, 102)), "{0[0]}-{0[1]}".format)
-)
+@share(4)
+@pytest.mark.parametrize(("component", "seed"), list(product(FINDABLE, range(100, 102))))
 def test_component_alone_shows_all_that_it_contains(component, seed):
     choices, declared = drawn(seed), drawn(seed + 1000)
     specimen = ("plain", "fused")[seed % 2]
@@ -260,7 +260,8 @@ def test_component_alone_shows_all_that_it_contains(component, seed):
     assert all(one.agrees for one in rest)
 
 
-@pytest.mark.parametrize("name", study(OWN))
+@share(8)
+@pytest.mark.parametrize("name", OWN)
 def test_installed_backends_are_as_they_declare(name):
     backend = registry.load(name)
     found = identify(backend)

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 from planted import BASE, CHANGES, OPTIONS
+from proof import share
 from reference_backends import built, sole
 
 from attentest.analysis.identify import CANNOT_TELL, MEASURED, identify
@@ -34,6 +35,7 @@ def hidden(settings, model="plain", **declared):
     return replace(sole(built(model, dict(settings)), "language_model"), choices=declared)
 
 
+@pytest.mark.proof
 def test_settings_are_measured_from_outputs_alone():
     found = identify(hidden(SEVERAL, "fused"))
     truth = Choices.of(SEVERAL)
@@ -43,6 +45,7 @@ def test_settings_are_measured_from_outputs_alone():
     assert {found[name].status for name in AXES} == {MEASURED, CANNOT_TELL}
 
 
+@share(2)
 @pytest.mark.parametrize("buckets", ["buckets", "buckets-of-the-past"])
 def test_buckets_are_told_apart_by_a_long_text(buckets):
     settings = {**OPTIONS["buckets"], "relative_bias": buckets}
@@ -64,6 +67,7 @@ def test_mistake_in_attention_is_no_option_and_leaves_the_norms():
     assert (found["norm_kind"].measured, found["activation"].measured) == ("rms", "silu")
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("name", ["window"])
 def test_comparison_names_the_setting_that_one_side_does_not_declare(name):
     pair = [hidden(one, **BASE) for one in (BASE, OPTIONS[name])]

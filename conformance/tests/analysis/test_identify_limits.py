@@ -159,6 +159,7 @@ def test_one_head_does_not_show_the_width_of_heads():
     assert identify(narrow, ("multi_head_attention",))["head_width"].status == CANNOT_TELL
 
 
+@pytest.mark.exhaustive
 def test_limits_are_respected():
     limits = Limits(layers=1, masks=("causal",), precisions=("float32",), length=4)
     narrow = replace(built("fused", {"norm_epsilon": 1e-3, "mask_fill": -1e4}), limits=limits)

@@ -89,7 +89,6 @@ def test_true_line_is_named_first(files, tmp_path):
     assert share_named(chosen if WHOLE_CORPUS else chosen[::PART], tmp_path) >= 0.6, files
 
 
-@pytest.mark.proof
 @pytest.mark.exhaustive
 @pytest.mark.skipif(not WHOLE_CORPUS, reason="ATTENTEST_CORPUS=all tries all mistakes")
 def test_true_line_is_named_first_in_most(tmp_path):
@@ -110,6 +109,7 @@ def test_sound_code_has_no_line(mistake, tmp_path):
     assert first_case(read(mistake, tmp_path, sound=True))[1] is None
 
 
+@pytest.mark.proof
 def test_question_names_the_first_step_that_differs(tmp_path):
     gate = next(one for one in MISTAKES if one.slug == "fresh-gate-added")
     with pytest.raises(Unclear) as asked:
@@ -119,6 +119,7 @@ def test_question_names_the_first_step_that_differs(tmp_path):
     assert "act(x W_g + b_g) * (x W1 + b1) is expected" in said
 
 
+@pytest.mark.exhaustive
 def test_question_about_a_model_names_the_line(tmp_path):
     minus = next(one for one in MISTAKES if one.slug == "q-branch-minus")
     with pytest.raises(Unclear) as asked:

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import torch
 from component_inputs import SIZES, inputs_of
-from proof import item, one_of
+from proof import item, one_of, share
 
 import attentest.faults
 from attentest.faults import Fault, fault, fault_of, faults, inject, with_faults
@@ -145,6 +145,7 @@ def test_clause_detects_two_faults(clause):
     pytest.fail(f"{clause} detects {detected or 'no fault'} alone")
 
 
+@share(8)
 @pytest.mark.parametrize(("one", "model"), INJECTED)
 def test_fault_stays_in_its_component(one: Fault, model):
     backend = inject(one, model)

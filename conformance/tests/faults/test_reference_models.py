@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 from component_inputs import SIZES, inputs_of
-from proof import study
+from proof import share
 
 from attentest.analysis.identify.reach import axes_of
 from attentest.faults.reference_models import DECLARED, REFERENCE_MODELS, reference_backend
@@ -48,11 +48,7 @@ def model(request):
     return REFERENCE_MODELS[request.param]
 
 
-PARTS = study(
-    product(REFERENCE_MODELS.values(), COMPONENTS),
-    lambda one: f"{one[0].__name__}-{one[1]}",
-    rest=2,
-)
+PARTS = list(product(REFERENCE_MODELS.values(), COMPONENTS))
 """Each reference model with each component."""
 
 
@@ -89,6 +85,7 @@ def _rounding(given, component, inputs):
     return 8 * np.abs(one.astype(float) - other).max()
 
 
+@share(4)
 @pytest.mark.parametrize(("model", "component"), PARTS)
 def test_model_equals_the_oracle_under_its_own_choices(model, component):
     for option in OPTIONS:
@@ -96,6 +93,7 @@ def test_model_equals_the_oracle_under_its_own_choices(model, component):
             _equals_the_oracle(model, component, option)
 
 
+@share(3)
 @pytest.mark.parametrize("component", COMPONENTS)
 def test_model_equals_the_oracle_under_choices_of_other_components(model, component):
     for options in _together(component):

@@ -1,7 +1,7 @@
 """The unusual but correct implementations: the suite reports nothing on any of them."""
 
 import pytest
-from proof import study
+from proof import share
 
 from attentest.faults.unusual import UNUSUAL
 from attentest.judging.bench import Bench
@@ -9,7 +9,8 @@ from attentest.judging.judge import judge
 from attentest_spec.clauses import clauses
 
 
-@pytest.mark.parametrize("name", study(UNUSUAL, share=10, rest=6))
+@share(25, rest=6)
+@pytest.mark.parametrize("name", UNUSUAL)
 def test_unusual_implementation_raises_no_alarm(name: str) -> None:
     backend = UNUSUAL[name]
     bench = Bench.for_status(backend)

@@ -11,6 +11,7 @@ from typing import NoReturn
 import psutil
 import pytest
 from folders import SUPPORT
+from proof import share
 from started import started as descendants
 
 from attentest.harness import process, starting
@@ -105,6 +106,7 @@ def test_children_end_with_the_code_that_they_give_themselves() -> None:
         child.call("exits", code=9)
 
 
+@share(2)
 def test_a_child_that_kills_its_parent_costs_no_other_child(way: str) -> None:
     if way == "afresh":
         pytest.skip("the parent is this process")
@@ -192,24 +194,6 @@ def test_first_child_is_forked_where_several_are_to_come(monkeypatch: pytest.Mon
     starting.prepare()
     with Child("answering", Isolation()) as child:
         assert "attentest.harness.fork_server" in child.call("words")
-
-
-def test_server_imports_packages_for_later_children(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(starting, "_servers", [])
-    starting.prepare("colorsys", "no_such_package")
-    server = starting._servers[-1]
-    try:
-        for _ in range(100):  # the server imports them at a time of its own
-            time.sleep(0.05)
-            with Child("answering", Isolation()) as child:
-                if child.call("imported", name="colorsys"):
-                    break
-        else:
-            pytest.fail("colorsys was not imported")
-        with Child("answering", Isolation()) as child:
-            assert child.call("echo", value=1) == 1
-    finally:
-        server.end()
 
 
 def test_child_is_not_forked_for_a_parent_that_was_interrupted(way: str) -> None:

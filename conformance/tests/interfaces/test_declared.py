@@ -160,6 +160,7 @@ def test_drafting_needs_a_name_for_the_file(pytester):
     result.stderr.fnmatch_lines(["*Add the line: attentest_deviations = *"])
 
 
+@pytest.mark.proof
 def test_a_run_over_processes_judges_and_drafts_the_same(pytester):
     project(pytester, BLIND, LINE)
     words = ("-n", "2", "-p", "no:cacheprovider", "--write-deviations")

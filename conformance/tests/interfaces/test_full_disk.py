@@ -8,6 +8,7 @@ import pytest
 from click.testing import CliRunner, Result
 from folders import SUPPORT
 from own import OWN
+from proof import share
 
 from attentest.interfaces.cli.main import main
 from attentest.results import output
@@ -43,6 +44,7 @@ def assert_reported(result: Result, shown: str) -> None:
     assert line.startswith("Error: /dev/full could not be written: No space left on device.")
 
 
+@share(3)
 @pytest.mark.parametrize("name", COMMANDS)
 def test_full_disk_under_json_costs_no_results(name: str) -> None:
     words, shown = COMMANDS[name]

@@ -14,6 +14,7 @@ import psutil
 import pytest
 from click.testing import CliRunner, Result
 from folders import SUPPORT
+from proof import share
 from safetensors.numpy import save
 from started import started
 
@@ -120,6 +121,7 @@ def demand(result: Result, code: int, reason: str) -> None:
     assert "Traceback" not in result.output
 
 
+@share(4)
 @pytest.mark.parametrize("name", SEVERAL)
 def test_a_command_reports_every_process_that_is_lost(name: str) -> None:
     for reason in COMMANDS[name].lost.values():

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from arrival import GUARD, Arrivals, arrivals, interruptible
 from folders import SUPPORT
+from proof import share
 from started import started
 
 from attentest.judging.run import run
@@ -69,6 +70,7 @@ def under_way(name: str, place: Arrivals, folder: Path) -> Iterator[subprocess.P
         command.wait()
 
 
+@share(7)
 @pytest.mark.parametrize("name", COMMANDS)
 def test_ctrl_c_ends_a_command_and_its_workers(name, place, tmp_path):
     with under_way(name, place, tmp_path) as command:
@@ -79,6 +81,7 @@ def test_ctrl_c_ends_a_command_and_its_workers(name, place, tmp_path):
             worker.wait_for_end()
 
 
+@share(3)
 @pytest.mark.parametrize("name", COMMANDS)
 def test_no_worker_outlives_a_command_that_is_killed(name, place, tmp_path):
     with under_way(name, place, tmp_path) as command:

@@ -27,6 +27,7 @@ def test_a_bare_function_gets_a_verdict():
     assert "in this process" in str(report)
 
 
+@pytest.mark.proof
 def test_a_wrong_function_is_told():
     report = check(attend_without_scale, component="attention")
     assert not report.conforms

@@ -10,6 +10,7 @@ from types import ModuleType
 import pytest
 import torch
 from click.testing import CliRunner, Result
+from proof import share
 
 import attentest
 from attentest.interfaces.cli.main import main
@@ -83,6 +84,7 @@ def module(file: Path) -> ModuleType:
     return loaded
 
 
+@share(3)
 @pytest.mark.parametrize("name", ["attention", "FeedForward", "instance"])
 @pytest.mark.parametrize("word", ["identify", "trace"])
 def test_command_takes_functions_classes_and_instances(file: Path, word: str, name: str) -> None:
@@ -103,6 +105,7 @@ def test_compare_takes_code(file: Path) -> None:
     assert result.exit_code == 0, result.output
 
 
+@share(6)
 @pytest.mark.parametrize("word", [*COMMANDS, "compare", "cost", "learn", "pytest", "python"])
 def test_question_about_code_is_the_same_everywhere(word: str, file: Path) -> None:
     target = f"{file}:unnamed"

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 from folders import SUPPORT
+from proof import share
 
 from attentest.interfaces.cli.main import main
 from attentest.results.stream import schema
@@ -72,6 +73,7 @@ def test_with_nothing_else_installed_a_run_says_what_to_do(monkeypatch: pytest.M
     assert "No backend is installed" in result.output
 
 
+@share(6)
 @pytest.mark.parametrize(
     "words",
     [

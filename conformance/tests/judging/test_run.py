@@ -12,6 +12,7 @@ import psutil
 import pytest
 from arrival import GUARD, arrivals, interruptible
 from folders import SUPPORT
+from proof import share
 
 from attentest.harness.errors import ProcessFailure
 from attentest.harness.messages import Listener
@@ -122,6 +123,7 @@ def test_an_error_of_the_listener_ends_the_run_and_its_workers():
     assert set(psutil.Process().children()) <= before
 
 
+@share(2)
 @pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGKILL], ids=["interrupted", "killed"])
 def test_an_ended_run_leaves_the_verdicts_that_it_had(tmp_path, monkeypatch, sent):
     stream = tmp_path / "stream.jsonl"

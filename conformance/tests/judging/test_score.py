@@ -108,6 +108,7 @@ def test_the_zoo_is_judged_where_no_fault_is_named(slug):
     assert {clauses()[one].component for one in trial.statuses} == {"layer_norm"}
 
 
+@pytest.mark.proof
 def test_the_command_prints_the_score_and_writes_it(slug, tmp_path):
     target = tmp_path / "score.json"
     result = command(slug, "--workers", "1", "--json", str(target), "--diagnose")

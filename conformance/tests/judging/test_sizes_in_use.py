@@ -6,7 +6,7 @@ from itertools import product
 import pytest
 import torch
 from oracle_backend import OracleBackend
-from proof import study
+from proof import share
 
 from attentest.faults import fault_of, inject
 from attentest.faults.reference_models import REFERENCE_MODELS, reference_backend
@@ -97,6 +97,7 @@ def test_fault_that_begins_with_size_is_missed_without_them():
     assert judged(backend, "attention.formula").status == "violation"
 
 
+@share(5)
 @pytest.mark.parametrize("model", REFERENCE_MODELS)
 @pytest.mark.parametrize("seed", range(20))
 @pytest.mark.parametrize("slug", ["masks.target-cached-by-shape", "model.target-mask-by-shape"])
@@ -107,9 +108,10 @@ def test_mask_cached_by_shape_is_detected_with_every_seed(slug, seed, model):
     assert verdict.status == "violation", verdict.message
 
 
+@share(12)
 @pytest.mark.parametrize(
     ("slug", "model", "seed"),
-    study(product(IN_USE, REFERENCE_MODELS, range(2)), "{0[0]}-{0[1]}-{0[2]}".format, rest=8),
+    list(product(IN_USE, REFERENCE_MODELS, range(2))),
 )
 def test_reference_model_conforms_in_float32(model, slug, seed):
     backend = reference_backend(REFERENCE_MODELS[model])
@@ -118,7 +120,8 @@ def test_reference_model_conforms_in_float32(model, slug, seed):
     assert (verdict.budget or 0.0) < 0.7
 
 
-@pytest.mark.parametrize("name", study(UNUSUAL, share=5, rest=8))
+@share(20)
+@pytest.mark.parametrize("name", UNUSUAL)
 def test_unusual_implementation_conforms_in_float32(name):
     backend = UNUSUAL[name]
     for slug in IN_USE:

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from folders import DOCS
+from proof import share
 
 from attentest.faults import faults
 from attentest.faults.reference_models import REFERENCE_MODELS, reference_backend
@@ -37,6 +38,7 @@ def test_pictures_of_a_chapter_are_linked_from_the_index(chapter: str) -> None:
     assert f"<generated/mistakes/{chapter}>\n" in index
 
 
+@share(3)
 @pytest.mark.parametrize(("slug", "view"), ALL, ids=IDS)
 def test_picture_shows_the_mistake_only(slug: str, view: View) -> None:
     fault = fault_in(slug, view)

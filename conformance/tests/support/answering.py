@@ -60,7 +60,6 @@ METHODS = {
     "kills_parent": kills_parent,
     "sleeps": lambda: time.sleep(86397.5),
     "starts": starts,
-    "imported": lambda name: name in sys.modules,
     "surroundings": surroundings,
     "takes": takes,
     "unreadable": lambda: sys,

@@ -1,12 +1,13 @@
 """The part of a study that the unit tests run; `proof` and `exhaustive` run the rest.
 
 A study covers every fault, every option or every file, and most of its items fail together. Which
-of them the unit tests run is fixed by their names. Of studies whose items are crossed, as every
-fault in each of two models, `proof` runs a part of the rest, and `exhaustive` all of it.
+of them the unit tests run is fixed by their names. `proof` runs a part of the rest, and
+`exhaustive` all that is left. A test that is costly and alone has the mark of the one that runs it.
 """
 
 import zlib
-from collections.abc import Callable, Iterable
+from collections import defaultdict
+from collections.abc import Iterable
 from typing import Any, TypeVar
 
 import pytest
@@ -15,22 +16,28 @@ from _pytest.mark import ParameterSet
 T = TypeVar("T")
 
 
-def study(
-    items: Iterable[T], name: Callable[[T], str] = str, *, share: int = 2, rest: int = 1
-) -> list[ParameterSet]:
-    """Return the items as parameters; one in `share` is a unit test, the others are marked.
+def share(unit: int, rest: int = 8) -> pytest.MarkDecorator:
+    """Mark a test with parameters: of every `unit` of them, one is a unit test.
 
     One in `rest` of the others is left to `proof`.
     """
-    return [
-        item(
-            *(one if isinstance(one, tuple) else (one,)),
-            name=name(one),
-            unit=in_share(name(one), share),
-            rest=rest,
-        )
-        for one in items
-    ]
+    return pytest.mark.share(unit, rest)
+
+
+def divide(items: Iterable[pytest.Item]) -> None:
+    """Mark the items of tests that have a share, and those of `exhaustive` as no unit tests."""
+    studies = defaultdict(list)
+    for one in items:
+        if one.get_closest_marker("share"):
+            studies[one.nodeid.partition("[")[0]].append(one)
+        if one.get_closest_marker("exhaustive"):
+            one.add_marker("proof")
+    for study in studies.values():
+        unit, rest = next(study[0].iter_markers("share")).args
+        study.sort(key=lambda one: zlib.crc32(one.name.encode()))
+        for one in study[-(-len(study) // unit) :]:
+            for mark in _marks(one.name, rest):
+                one.add_marker(mark)
 
 
 def item(*values: Any, name: str, unit: bool, rest: int = 1) -> ParameterSet:
@@ -38,10 +45,13 @@ def item(*values: Any, name: str, unit: bool, rest: int = 1) -> ParameterSet:
 
     One in `rest` of those that are no unit test is left to `proof`.
     """
-    marks = [] if unit else [pytest.mark.proof]
-    if not unit and not in_share(f"the rest: {name}", rest):
-        marks.append(pytest.mark.exhaustive)
-    return pytest.param(*values, id=name, marks=marks)
+    return pytest.param(*values, id=name, marks=[] if unit else _marks(name, rest))
+
+
+def _marks(name: str, rest: int) -> list[pytest.MarkDecorator]:
+    """Return the marks of an item that is no unit test."""
+    left = in_share(f"the rest: {name}", rest)
+    return [pytest.mark.proof] if left else [pytest.mark.proof, pytest.mark.exhaustive]
 
 
 def in_share(name: str, share: int = 2) -> bool:

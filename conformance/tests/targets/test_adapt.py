@@ -6,6 +6,7 @@ from collections.abc import Callable
 import pytest
 import torch
 from folders import SUPPORT
+from proof import share
 
 import attentest
 from attentest.judging.bench import Bench
@@ -104,6 +105,7 @@ CONTRARY = [
 where the words are right."""
 
 
+@share(6)
 @pytest.mark.parametrize(("target", "said"), [(one, rest) for one, *rest in SOUND])
 def test_sound_code_is_understood_and_conforms(target: str, said: list[str]) -> None:
     report = attentest.check(str(WILD / target))
@@ -114,6 +116,7 @@ def test_sound_code_is_understood_and_conforms(target: str, said: list[str]) -> 
     assert sum(verdict.status != "absent" for verdict in report) >= 10, str(report)
 
 
+@share(4)
 @pytest.mark.parametrize(("name", "component", "said"), [(a, b, rest) for a, b, *rest in PARTS])
 def test_classes_of_other_components_conform(name: str, component: str, said: list[str]) -> None:
     report = attentest.check(str(WILD / f"parts.py:{name}"), component)
@@ -124,6 +127,7 @@ def test_classes_of_other_components_conform(name: str, component: str, said: li
     assert sum(verdict.status != "absent" for verdict in report) >= 9, str(report)
 
 
+@share(2)
 @pytest.mark.parametrize("name", ["Encoder", "Decoder"])
 def test_stacks_conform(name: str) -> None:
     report = attentest.check(str(WILD / f"stacks.py:{name}"))
@@ -131,6 +135,7 @@ def test_stacks_conform(name: str) -> None:
     assert sum(verdict.status != "absent" for verdict in report) == len(list(report)), str(report)
 
 
+@pytest.mark.exhaustive
 def test_a_whole_model_gets_numbers() -> None:
     method = "model.encode-decode-is-forward"
     slugs = ["model.formula", "model.parameter-count", method]
@@ -155,6 +160,7 @@ def test_words_of_a_function_that_makes_masks_may_follow_in_a_sentence_of_their_
     assert not attentest.check(causal_mask, clauses=slugs).conforms
 
 
+@share(5)
 @pytest.mark.parametrize(("name", "clause"), BROKEN)
 def test_a_mistake_is_not_taken_for_a_convention(name: str, clause: str) -> None:
     backend = attentest.adapted(str(WILD / f"broken.py:{name}"), clauses()[clause].component)

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 from mistaken_code import adapted, broken
+from proof import share
 
 CLAUSE = "model.device-move"
 CODE = """
@@ -70,6 +71,7 @@ MOVED = "self.table = self.table.to(x)"
 READING = "assert int(src.max()) >= 0\n        padding = src == 0"
 
 
+@share(2)
 @pytest.mark.parametrize(
     "moving",
     [MOVED, "table = self.table.to(x)\n        return x + table[: x.size(1)]"],
@@ -79,6 +81,7 @@ def test_table_that_each_call_moves_is_not_left_behind(tmp_path: Path, moving: s
     assert broken(backend, CLAUSE) == []
 
 
+@share(2)
 @pytest.mark.parametrize(("moving", "moved"), [(MOVED, True), ("pass", False)])
 def test_calls_that_read_numbers_are_judged_too(tmp_path: Path, moving: str, moved: bool) -> None:
     code = CODE.replace("padding = src == 0", READING).replace(MOVED, moving)
@@ -86,6 +89,7 @@ def test_calls_that_read_numbers_are_judged_too(tmp_path: Path, moving: str, mov
     assert (broken(adapted(tmp_path, "Seq2Seq", code), CLAUSE) == []) is moved
 
 
+@share(3)
 @pytest.mark.parametrize(
     "staying",
     [

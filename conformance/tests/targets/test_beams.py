@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 import torch
 from folders import SUPPORT
+from proof import share
 from test_training_styles import module_of
 
 from attentest.judging.bench import Bench
@@ -46,6 +47,7 @@ def judged(thing: Any, **reading: Any) -> tuple[Any, dict[str, str]]:
     return backend, {slug: one.message for slug, one in found.items() if one.status.fails}
 
 
+@share(3)
 @pytest.mark.parametrize(("name", "choices", "said"), CORRECT)
 def test_correct_beam_search_conforms(name: str, choices: dict[str, str], said: str) -> None:
     backend, wrong = judged((name, module_of("beams")))
@@ -54,6 +56,7 @@ def test_correct_beam_search_conforms(name: str, choices: dict[str, str], said: 
     assert said in "\n".join(backend.understood)
 
 
+@share(3)
 @pytest.mark.parametrize(("name", "reading", "old", "new", "clause"), WRONG)
 def test_wrong_beam_search_is_found_or_asked_about(
     name: str, reading: dict[str, Any], old: str, new: str, clause: str

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from folders import SUPPORT
-from proof import study
+from proof import share
 
 import attentest
 from attentest.judging.bench import Bench
@@ -112,24 +112,25 @@ def assert_conforms(target: str, *said: str) -> None:
     assert sum(one.status.judged for one in verdicts) >= 5
 
 
+@share(12)
 @pytest.mark.parametrize(
     ("target", "said"),
-    study([(one, rest) for one, *rest in SOUND], "{0[0]}".format, share=3, rest=2),
+    [(one, rest) for one, *rest in SOUND],
 )
 def test_sound_models_are_continued_and_conform(target: str, said: list[str]) -> None:
     assert_conforms(str(WILD / target), *said)
 
 
-@pytest.mark.parametrize(("target", "old", "new", "said"), study(OTHERS, "-".join, share=3, rest=2))
+@share(3, rest=2)
+@pytest.mark.parametrize(("target", "old", "new", "said"), OTHERS)
 def test_other_conventions_of_steps_are_read(
     target: str, old: str, new: str, said: str, tmp_path: Path
 ) -> None:
     assert_conforms(edited(target, old, new, tmp_path), said)
 
 
-@pytest.mark.parametrize(
-    ("target", "old", "new", "clause"), study(MISTAKES, "-".join, share=5, rest=3)
-)
+@share(5, rest=3)
+@pytest.mark.parametrize(("target", "old", "new", "clause"), MISTAKES)
 def test_mistakes_of_caches_are_asked_about_or_detected(
     target: str, old: str, new: str, clause: str, tmp_path: Path
 ) -> None:
@@ -142,6 +143,7 @@ def test_mistakes_of_caches_are_asked_about_or_detected(
     assert judge(bench, f"language_model.cached-{clause}").status.fails_run
 
 
+@pytest.mark.exhaustive
 def test_positions_that_start_again_are_never_beyond_a_learned_table(tmp_path: Path) -> None:
     """The reference has no such positions: this is a violation, and no bug of the suite."""
     target = edited("nano_past.py:GPT", f"start = {PAST}", "start = 0", tmp_path)

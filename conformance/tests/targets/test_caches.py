@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from proof import share
 from torch import nn
 
 from attentest.judging.bench import Bench
@@ -133,6 +134,7 @@ class LateCache(PreallocatedCache):
         return self.cache_k[:, :end], self.cache_v[:, :end]
 
 
+@share(4)
 @pytest.mark.parametrize(
     "thing",
     [

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from proof import share
 
 import attentest
 from attentest.judging.bench import Bench
@@ -75,6 +76,7 @@ def test_layer_that_hides_nothing_by_itself_is_judged_with_its_mask(tmp_path):
     assert not fails(target, "padding-content")
 
 
+@share(2)
 @pytest.mark.parametrize(
     ("old", "new"),
     [

@@ -5,6 +5,7 @@ import sys
 
 import pytest
 from folders import SUPPORT
+from proof import share
 from torch import nn
 
 import attentest
@@ -36,6 +37,7 @@ def classes(module):
     ]
 
 
+@share(2)
 @pytest.mark.parametrize(("module", "component"), SOUND.items())
 def test_sound_code_conforms(module, component):
     slugs = [f"{component}.{one}" for one in ("formula", "shapes", "gradient")]
@@ -45,6 +47,7 @@ def test_sound_code_conforms(module, component):
         assert not wrong, f"{one.__name__}: {report}"
 
 
+@share(2)
 @pytest.mark.parametrize(("module", "component"), WRONG.items())
 def test_wrong_code_violates(module, component):
     for one in classes(module):
@@ -77,6 +80,7 @@ def test_inner_width_that_is_rounded_is_a_question():
         attentest.adapted(RoundedFeedForward, "feed_forward")
 
 
+@share(3)
 @pytest.mark.parametrize("one", classes("rotary_attentions"), ids=lambda one: one.__name__)
 def test_attention_with_rotary_positions_conforms(one):
     slugs = [f"multi_head_attention.{name}" for name in ("formula", "rotary", "shapes", "gradient")]
@@ -115,6 +119,7 @@ WRONG_SINKS = [
 """A sink that is not shifted with the scores, that is not trained, and one without an effect."""
 
 
+@share(3)
 @pytest.mark.parametrize(("old", "new"), WRONG_SINKS)
 def test_wrong_sinks_are_asked_about_or_violate(old, new, tmp_path):
     source = (SUPPORT / "wild_decoder_only" / "sinks.py").read_text()

@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from proof import share
 from torch import Tensor, nn
 
 import attentest
@@ -84,6 +85,7 @@ class Skipping(Encoder):
         return x
 
 
+@share(4)
 @pytest.mark.parametrize(
     ("one", "status"),
     [

@@ -306,6 +306,7 @@ def test_two_files_of_one_folder_share_their_neighbour(tmp_path: Path) -> None:
     assert module(tmp_path / "one.py").model is module(tmp_path / "two.py").model
 
 
+@pytest.mark.proof
 def test_a_file_that_is_installed_is_imported_as_everybody_does() -> None:
     assert module(Path(typing.cast(str, dataclasses.__file__))) is dataclasses
 

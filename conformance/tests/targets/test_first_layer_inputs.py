@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 from folders import SUPPORT
+from proof import share
 
 import attentest
 from attentest.targets.adapt import Unclear
@@ -56,6 +57,7 @@ def read(folder: Path, file: str, old: str, new: str, *, strict: bool = False) -
     return attentest.adapted(str(folder / f"{file}:{CLASSES.get(file, 'Encoder')}"), strict=strict)
 
 
+@share(4)
 @pytest.mark.parametrize(("file", "old", "new", "option"), SOUND)
 def test_inputs_by_an_option_are_read_and_another_than_the_papers_is_assumed(
     file: str, old: str, new: str, option: str, tmp_path: Path
@@ -70,6 +72,7 @@ def test_inputs_by_an_option_are_read_and_another_than_the_papers_is_assumed(
     assert option in "\n".join(assumed)
 
 
+@share(7)
 @pytest.mark.parametrize(("file", "old", "new", "said"), WRONG)
 def test_inputs_by_no_option_are_one_question(
     file: str, old: str, new: str, said: str, tmp_path: Path
@@ -165,6 +168,7 @@ ENDS = [
 """An edit of the stack, and what the question says."""
 
 
+@share(3)
 @pytest.mark.parametrize(("old", "new", "said"), ENDS)
 def test_stacks_that_scale_their_input_or_sum_their_layers_are_one_question(
     old: str, new: str, said: str, tmp_path: Path
@@ -175,6 +179,7 @@ def test_stacks_that_scale_their_input_or_sum_their_layers_are_one_question(
         attentest.adapted(str(tmp_path / "stack.py:Stack"), component="encoder")
 
 
+@share(2)
 @pytest.mark.parametrize("wrong", ["states[1]", "states[-1] + x"])
 def test_stacks_that_return_another_state_are_read_and_do_not_fit(
     wrong: str, tmp_path: Path

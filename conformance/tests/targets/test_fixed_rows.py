@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 from folders import SUPPORT
+from proof import share
 
 import attentest
 from attentest.judging.bench import Bench
@@ -41,6 +42,7 @@ def is_broken(backend: Backend) -> bool:
     return judge(bench, "model.formula").status is not Status.PASS
 
 
+@share(3)
 @pytest.mark.parametrize("edits", [[], PARAMETERS, LIMITED], ids=["tables", "parameters", "limit"])
 def test_models_with_a_fixed_number_of_rows_are_read_and_conform(
     edits: list[tuple[str, str]], tmp_path: Path
@@ -53,6 +55,7 @@ def test_models_with_a_fixed_number_of_rows_are_read_and_conform(
     assert not is_broken(attentest.adapted(str(tmp_path / "written.py:backend")))
 
 
+@pytest.mark.exhaustive
 def test_mistakes_in_models_with_a_fixed_number_of_rows_are_detected(tmp_path: Path) -> None:
     last = ("self.places_y[:, : len(steps)]", "self.places_y[:, -len(steps) :]")
     assert is_broken(read(tmp_path, [*PARAMETERS, last]))

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 from mistaken_code import adapted, broken
+from proof import share
 
 from attentest.targets.adapt import Unclear
 from attentest.targets.adapt.components import component_guessed
@@ -57,6 +58,7 @@ def test_block_with_another_word_in_front_is_judged(tmp_path: Path) -> None:
     assert broken(backend, "encoder.layer-formula") == []
 
 
+@share(3)
 @pytest.mark.parametrize(
     "wrong", ["self.mlp(self.ln_2(y))", "self.mlp(self.ln_1(x))", "self.mlp(x)"]
 )

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 from mistaken_code import adapted, broken
+from proof import share
 
 from attentest.targets.adapt import Unclear
 
@@ -49,6 +50,7 @@ PRE = (
 HELD = "is held and not called"
 
 
+@share(2)
 @pytest.mark.parametrize(("sublayer", "norm"), [FIRST, SECOND])
 def test_norms_that_are_not_called_are_violations(sublayer: str, norm: str, tmp_path: Path) -> None:
     bare = sublayer.removeprefix(f"self.{norm}")
@@ -70,6 +72,7 @@ def test_sound_encoders_call_all_their_norms(placed: str, tmp_path: Path) -> Non
     assert broken(backend, "encoder.formula") == []
 
 
+@pytest.mark.exhaustive
 def test_a_design_with_a_norm_that_is_not_held_is_no_such_mistake(tmp_path: Path) -> None:
     scaled = CODE.replace("x + self.down(", "x + 0.5 * self.down(")
     assert scaled != CODE

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 from mistaken_code import adapted, asked_or_broken, broken
-from proof import study
+from proof import share
 from standalone import run_without_suite
 
 import attentest
@@ -152,7 +152,8 @@ WRONG = [
 ]
 
 
-@pytest.mark.parametrize(("name", "right", "wrong"), study(WRONG, "-".join, share=2))
+@share(2, rest=1)
+@pytest.mark.parametrize(("name", "right", "wrong"), WRONG)
 def test_mistaken_order_of_heads_does_not_pass(
     tmp_path: Path, name: str, right: str, wrong: str
 ) -> None:
@@ -168,6 +169,7 @@ BESIDE = [
 ]
 
 
+@share(4)
 @pytest.mark.parametrize(("name", "right", "wrong", "words"), BESIDE)
 def test_cause_of_another_mistake_is_named_at_its_line(
     tmp_path: Path, name: str, right: str, wrong: str, words: str

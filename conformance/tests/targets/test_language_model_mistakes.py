@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 from folders import SUPPORT
-from proof import study
+from proof import share
 
 import attentest
 from attentest.judging.bench import Bench
@@ -44,7 +44,8 @@ def edited(target: str, old: str, new: str, folder: Path, extra: str = "") -> st
     return f"{folder / file}:{name}"
 
 
-@pytest.mark.parametrize(("target", "old", "new", "said"), study(MISTAKES, "-".join, share=3))
+@share(12)
+@pytest.mark.parametrize(("target", "old", "new", "said"), MISTAKES)
 def test_mistakes_that_no_design_makes_are_violations(
     target: str, old: str, new: str, said: str, tmp_path: Path
 ) -> None:
@@ -55,6 +56,7 @@ def test_mistakes_that_no_design_makes_are_violations(
     assert judge(bench, "language_model.formula").status is Status.VIOLATION
 
 
+@pytest.mark.exhaustive
 def test_a_model_that_fills_in_tokens_may_see_them_all(tmp_path: Path) -> None:
     target, old, new, said = UNMASKED
     with pytest.raises(Unclear, match=said):
@@ -77,6 +79,7 @@ def test_heads_that_are_all_repeated_in_turn_may_be_a_design() -> None:
     assert tiled == {("key",): True, ("value",): True, ("key", "value"): False}
 
 
+@pytest.mark.proof
 def test_the_line_of_a_missing_residual_path_is_that_of_its_sublayer(tmp_path: Path) -> None:
     target, old, new, said = MISTAKES[2]
     backend = attentest.adapted(edited(target, old, new, tmp_path))

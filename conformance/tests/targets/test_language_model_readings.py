@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 from folders import SUPPORT
-from proof import study
+from proof import share
 from torch import Tensor, nn
 
 import attentest
@@ -117,9 +117,10 @@ def judged(backend: Backend) -> Iterator[Verdict]:
     return (judge(bench, f"language_model.{name}") for name in CLAUSES)
 
 
+@share(12)
 @pytest.mark.parametrize(
     ("target", "said"),
-    study([(one, rest) for one, *rest in SOUND], "{0[0]}".format, share=4, rest=3),
+    [(one, rest) for one, *rest in SOUND],
 )
 def test_sound_models_are_read_without_an_option_and_conform(target: str, said: list[str]) -> None:
     backend = attentest.adapted(str(WILD / target))
@@ -132,7 +133,8 @@ def test_sound_models_are_read_without_an_option_and_conform(target: str, said: 
     assert sum(one.status.judged for one in verdicts) >= 11
 
 
-@pytest.mark.parametrize(("target", "old", "new"), study(MISTAKES, "-".join, share=4, rest=4))
+@share(40)
+@pytest.mark.parametrize(("target", "old", "new"), MISTAKES)
 def test_mistakes_in_models_are_asked_about_or_detected(
     target: str, old: str, new: str, tmp_path: Path
 ) -> None:
@@ -187,6 +189,7 @@ def test_trained_sinks_are_read_by_their_numbers(own: str, *, read: bool, tmp_pa
 LAST = "return self.lm_head(x[:, [-1], :]), None"
 
 
+@share(3)
 @pytest.mark.parametrize(
     "sound", [LAST, LAST.replace("[-1]", "-1"), LAST.replace(")", ").softmax(-1)", 1)]
 )
@@ -197,6 +200,7 @@ def test_the_last_step_alone_is_given_without_labels(sound: str, tmp_path: Path)
     assert "tokens again as targets, to have all steps" in said
 
 
+@share(3)
 @pytest.mark.parametrize(
     "wrong",
     [
@@ -244,6 +248,7 @@ def test_settings_may_be_in_another_file_of_the_package(tmp_path):
     assert "dtype" not in expression
 
 
+@pytest.mark.exhaustive
 def test_a_model_that_refuses_double_precision_is_read_in_single(tmp_path):
     source = (WILD / "nano.py").read_text().replace("class GPT(", "class TextModel(")
     plain = "functional.softmax(att, dim=-1)"

@@ -1,6 +1,7 @@
 """Encoders that return the states behind all of their layers in a list."""
 
 import pytest
+from proof import share
 from torch import Tensor, nn
 
 import attentest
@@ -35,6 +36,7 @@ class OneShort(Encoder):
         return [self.layers[0], *list(self.layers)[:-1]]
 
 
+@share(2)
 @pytest.mark.parametrize(("one", "status"), [(Encoder, "pass"), (OneShort, "violation")])
 def test_the_last_of_a_list_of_states_is_the_output(one: type, status: str) -> None:
     read = attentest.adapted(one, "encoder", anyway=True)

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from proof import share
 from torch import nn
 from wild_mixtures import asked, sound, whole, wrong
 
@@ -56,6 +57,7 @@ def judged(kind: type[nn.Module], *names: str) -> dict[str, str]:
     return {slug.partition(".")[2]: str(report[slug].status) for slug in slugs}
 
 
+@share(4)
 @pytest.mark.parametrize("name", DECLARED)
 def test_sound_mixture_conforms_under_the_choices_that_it_shows(name: str) -> None:
     kind = getattr(sound, name)
@@ -65,6 +67,7 @@ def test_sound_mixture_conforms_under_the_choices_that_it_shows(name: str) -> No
     assert set(judged(kind, *names).values()) == {"pass"}
 
 
+@share(6)
 @pytest.mark.parametrize("name", MISTAKES)
 def test_mistake_of_the_catalogue_is_named(name: str) -> None:
     bench = Bench(attentest.adapted(getattr(wrong, name)))
@@ -84,6 +87,7 @@ def test_mistake_beside_the_formula_violates_its_clause(name: str, clause: str) 
     }
 
 
+@share(4)
 @pytest.mark.parametrize(("name", "text"), QUESTIONS.items())
 def test_unspecified_mixture_is_one_question(name: str, text: str) -> None:
     with pytest.raises(Unclear, match=text):
@@ -113,6 +117,7 @@ AROUND = {
 """What stands in the place of the sum with the experts, and what is asked of it."""
 
 
+@share(3)
 @pytest.mark.parametrize(("wrong", "text"), AROUND.items())
 def test_rest_of_a_model_with_experts_is_compared(wrong: str, text: str, tmp_path: Path) -> None:
     source = Path(str(whole.__file__)).read_text()

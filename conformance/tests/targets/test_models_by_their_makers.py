@@ -25,6 +25,7 @@ def read(folder: Path, classes: str, *makers: str) -> Any:
     return attentest.adapted(str(folder / "model" / "classes.py:EncoderDecoder"))
 
 
+@pytest.mark.exhaustive
 def test_a_model_of_parts_is_built_by_the_function_of_another_file(tmp_path):
     backend = read(tmp_path, CLASSES, MAKER)
     said = "assumed that EncoderDecoder is built as make_model does, and judged as that"
@@ -33,6 +34,7 @@ def test_a_model_of_parts_is_built_by_the_function_of_another_file(tmp_path):
     assert judge(bench, "model.formula").status == "pass"
 
 
+@pytest.mark.proof
 def test_a_mistake_in_such_a_model_is_detected(tmp_path):
     wrong = CLASSES.replace("math.sqrt(self.d_k)", "self.d_k")
     assert wrong != CLASSES

@@ -51,5 +51,6 @@ def test_rows_of_one_table_that_are_not_added_in_order_are_one_question(tmp_path
         read(tmp_path, (rows, f"{rows}.flip(0)"))
 
 
+@pytest.mark.proof
 def test_mistakes_in_models_with_one_table_are_detected(tmp_path: Path) -> None:
     assert is_broken(read(tmp_path, ("math.sqrt(self.width)", "self.width")))

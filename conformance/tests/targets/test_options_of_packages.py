@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 from mistaken_code import adapted, asked_or_broken, broken
+from proof import share
 
 from attentest.targets.adapt import Unclear
 
@@ -76,6 +77,7 @@ def test_gate_that_is_multiplied_by_its_name_is_asked_about(tmp_path: Path) -> N
     assert broken(backend, "feed_forward.formula") == []
 
 
+@share(3)
 @pytest.mark.parametrize(
     ("right", "wrong"),
     [("* g)", "+ g)"), ("self.gate(x)", "self.gate(x).sigmoid()"), ("* g)", "* g * g)")],

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 from folders import SUPPORT
+from proof import share
 
 import attentest
 from attentest.targets import resolve
@@ -37,6 +38,7 @@ def test_a_second_head_is_asked_about(tmp_path: Path) -> None:
         resolve.load(target)
 
 
+@pytest.mark.exhaustive
 def test_a_table_of_an_input_that_is_not_given_is_asked_about(tmp_path: Path) -> None:
     segments = "        if segments is not None:\n            x = x + self.more[segments]\n"
     mask = "        mask = (1 -"
@@ -64,6 +66,7 @@ SINES = """        speeds = 10_000 ** -(torch.arange(0, n_embd, 2).double() / n_
 FROZEN = POSITIONS.replace("n_embd))", "n_embd), requires_grad=False)")
 
 
+@share(3)
 @pytest.mark.parametrize(
     ("table", "slug", "status"),
     [
@@ -79,6 +82,7 @@ def test_sines_that_are_not_trained_are_no_learned_table(
     assert report[slug].status == status, str(report)
 
 
+@pytest.mark.exhaustive
 def test_a_trained_factor_of_the_logits_is_one_question(tmp_path: Path) -> None:
     factor = "        self.factor = nn.Parameter(torch.ones(()))\n"
     scaled = RESULT.replace("return ", "return self.factor * ")

@@ -10,6 +10,7 @@ import styles_of_parts as parts
 import styles_of_storage as storage
 from finding import conforms, direct, judged, same_lines
 from own import OWN
+from proof import share
 
 from attentest.targets.adapt.parameters import find_table
 from attentest.targets.adapt.parameters.behaviour import Fired
@@ -20,6 +21,7 @@ from attentest_spec.parameters import shapes
 from attentest_spec.torch import TorchBackend
 
 
+@share(4)
 @pytest.mark.parametrize("style", [*attention.SOUND, *storage.SOUND])
 def test_attention_in_every_style(style):
     conforms(*judged("multi_head_attention", style))
@@ -264,6 +266,7 @@ def test_a_whole_model(style, choices, tying):
     conforms(found, verdicts)
 
 
+@share(3)
 @pytest.mark.parametrize("name", OWN)
 def test_the_map_that_an_adapter_writes_is_found(name):
     backend = registry.load(name)

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from proof import share
 from user_files import write_files
 
 import attentest
@@ -116,6 +117,7 @@ def checked(folder: Path, target: str, component: str) -> Any:
     return attentest.check(str(folder / target), clauses=[clause])
 
 
+@share(3)
 @pytest.mark.parametrize(
     ("target", "component"),
     [
@@ -132,6 +134,7 @@ def test_parts_of_other_files_are_put_in_and_said(tmp_path, target, component):
     assert "assumed that self_attn is a MultiHeadedAttention of attention.py" in said
 
 
+@share(3)
 @pytest.mark.parametrize(
     ("file", "old", "new"),
     [

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 from folders import SUPPORT
+from proof import share
 
 import attentest
 from attentest.analysis.identify.measure import Measurement
@@ -80,6 +81,7 @@ NAMED = "positional_encoding.odd-width-named"
 """The one clause about the wording of a refusal."""
 
 
+@share(3)
 @pytest.mark.parametrize(
     ("name", "warned"),
     [
@@ -117,6 +119,7 @@ MODELS = SUPPORT / "wild" / "models.py"
 MODEL = [f"model.{one}" for one in ("formula", "parameter-gradient", "padding-in-a-batch")]
 
 
+@pytest.mark.proof
 def test_model_around_a_table_in_single_precision_is_measured_and_conforms(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -138,6 +141,7 @@ def test_model_around_a_table_in_single_precision_is_measured_and_conforms(
         assert verdict.status == "pass", verdict
 
 
+@pytest.mark.exhaustive
 def test_model_around_a_mistaken_table_in_single_precision_is_a_violation() -> None:
     sys.path.insert(0, str(MODELS.parent))
     declared = {"position_arithmetic": "float32"}

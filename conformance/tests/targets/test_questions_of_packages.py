@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 from mistaken_code import adapted, asked_or_broken, broken
+from proof import share
 
 from attentest.targets.adapt import Unclear
 
@@ -116,6 +117,7 @@ def test_option_that_gives_the_numbers_is_named(
         adapted(tmp_path, name, code)
 
 
+@share(3)
 @pytest.mark.parametrize(
     ("name", "code", "right", "wrong"),
     [

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from folders import SUPPORT
 from mistaken_code import adapted
-from proof import study
+from proof import share
 
 import attentest
 from attentest.targets.adapt import Unclear
@@ -43,6 +43,7 @@ def question(folder: Path, name: str, right: str = "", wrong: str = "") -> str:
     return str(asked.value)
 
 
+@share(5)
 @pytest.mark.parametrize("name", ASKED)
 def test_question_names_the_option_that_was_tried(tmp_path: Path, name: str) -> None:
     options, reading = ASKED[name]
@@ -67,13 +68,15 @@ MISTAKES = [
 ]
 
 
-@pytest.mark.parametrize(("name", "right", "wrong"), study(MISTAKES, "-".join, share=2))
+@share(12)
+@pytest.mark.parametrize(("name", "right", "wrong"), MISTAKES)
 def test_no_option_is_named_that_excuses_a_mistake(
     tmp_path: Path, name: str, right: str, wrong: str
 ) -> None:
     assert TRIED not in question(tmp_path, name, right, wrong)
 
 
+@pytest.mark.exhaustive
 def test_question_says_which_options_were_tried_in_vain(tmp_path: Path) -> None:
     said = question(tmp_path, "AttentionWithPositions", *SCALE)
     assert "none gives the numbers of the reference: " in said

@@ -156,6 +156,7 @@ def flat(answer: Any) -> np.ndarray:
     return np.concatenate([np.asarray(one, float).ravel() for one in parts if one is not None])
 
 
+@pytest.mark.proof
 def test_every_convention_is_written_out() -> None:
     examples: dict[bool, dict[str, Any]] = {False: {}, True: {}}
     for file, name, component in WILD_CODE:
@@ -166,6 +167,7 @@ def test_every_convention_is_written_out() -> None:
         check_all(list(some), list(some.values()), spec=model)
 
 
+@pytest.mark.exhaustive
 def test_every_way_to_store_parameters_is_written_out() -> None:
     for one, _ in STYLES:  # what says in a user's code that it is built from a data class
         one.__init__.__annotations__.setdefault("sizes", Sizes)

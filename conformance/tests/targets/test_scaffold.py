@@ -135,6 +135,7 @@ def test_every_part_that_is_to_be_written_says_so(
     assert set(re.findall(r"Write (\w+):", messages)) == set(parts)
 
 
+@pytest.mark.proof
 def test_pytest_judges_the_folder_without_an_installation(written: Path) -> None:
     result = ran(written, "pytest", "-q", "-x", "-k", "attention.one-key", "-p", "no:cacheprovider")
     assert result.returncode == 1, result.stdout + result.stderr

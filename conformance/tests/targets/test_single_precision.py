@@ -4,6 +4,7 @@ import sys
 
 import pytest
 from folders import SUPPORT
+from proof import share
 
 import attentest
 from attentest.judging.bench import Bench
@@ -115,6 +116,7 @@ class RotaryAttention(nn.Module):
 SINGLE = "-1, dtype=torch.float32"
 
 
+@share(4)
 @pytest.mark.parametrize(
     ("changed", "by", "arithmetic", "status"),
     [

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from folders import SUPPORT
+from proof import share
 
 import attentest
 from attentest.judging.bench import Bench
@@ -36,7 +37,6 @@ while time.process_time() < start + 0.3:
     pass
 """
 CLAUSES = ("formula", "causality", "pickle")
-ELSEWHERE = [pytest.mark.proof, pytest.mark.exhaustive]
 
 
 def written(folder: Path, file: str, *edits: tuple[str, str]) -> str:
@@ -62,6 +62,7 @@ def assumed(backend: Backend) -> str:
     return "\n".join(backend.assumed)
 
 
+@pytest.mark.proof
 def test_constants_of_a_neighbour_are_sizes(tmp_path: Path) -> None:
     (tmp_path / "settings.py").write_text(SIZES, encoding="utf-8")
     backend = attentest.adapted(
@@ -124,12 +125,13 @@ def build(x, dropout=0.1, *, max_len=50):
     assert "self.h = 8" in text
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     "edit",
     [
         ("np.sqrt(d_k)", "8.0"),  # sound at its own sizes alone
-        pytest.param(("np.sqrt(d_k)", "np.sqrt(d_model)"), marks=ELSEWHERE),
-        pytest.param((".transpose(1, 2).reshape(n", ".reshape(n"), marks=ELSEWHERE),
+        pytest.param(("np.sqrt(d_k)", "np.sqrt(d_model)"), marks=pytest.mark.exhaustive),
+        pytest.param((".transpose(1, 2).reshape(n", ".reshape(n"), marks=pytest.mark.exhaustive),
     ],
 )
 def test_numbers_that_no_choice_gives_are_asked_about(
@@ -147,6 +149,7 @@ def test_constants_that_contradict_each_other_are_asked_about(tmp_path: Path) ->
         attentest.adapted(target)
 
 
+@share(2)
 @pytest.mark.parametrize(
     ("file", "edit"),
     [
@@ -165,7 +168,6 @@ def test_heads_that_the_constant_does_not_set_are_asked_about(tmp_path: Path) ->
         attentest.adapted(written(tmp_path, "fixed_heads.py", fixed, fixed, unused))
 
 
-@pytest.mark.proof
 @pytest.mark.exhaustive
 def test_constant_that_is_given_stays(tmp_path: Path) -> None:
     target = written(tmp_path, "constants.py")
@@ -184,7 +186,6 @@ def test_file_that_takes_long_to_run_is_asked_about(
         attentest.adapted(written(tmp_path, "constants.py", slow))
 
 
-@pytest.mark.proof
 @pytest.mark.exhaustive
 def test_written_adapter_makes_the_copies_itself(tmp_path: Path) -> None:
     target = written(tmp_path, "constants.py")

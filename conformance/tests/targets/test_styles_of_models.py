@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from folders import SUPPORT
+from proof import share
 
 import attentest
 from attentest.judging.bench import Bench
@@ -39,6 +40,7 @@ CONSTANTS = (
 )
 
 
+@pytest.mark.exhaustive
 def test_constants_of_a_language_model_are_its_sizes(tmp_path: Path) -> None:
     backend = read(tmp_path, LANGUAGE_MODELS / "lecture.py", "GPTLanguageModel", *CONSTANTS)
     assert any("constants of the code are sizes" in one for one in backend.assumed)
@@ -48,6 +50,7 @@ def test_constants_of_a_language_model_are_its_sizes(tmp_path: Path) -> None:
     assert status(space["backend"], "language_model.causality") is Status.PASS
 
 
+@pytest.mark.proof
 def test_mistakes_in_such_a_model_are_asked_about_or_violations(tmp_path: Path) -> None:
     lecture = LANGUAGE_MODELS / "lecture.py", "GPTLanguageModel", *CONSTANTS
     with pytest.raises(Unclear):
@@ -108,6 +111,7 @@ def train():
 PACKED = ("forward(self, src, tgt):", "forward(self, inputs):\n        {} = inputs")
 
 
+@share(3)
 @pytest.mark.parametrize(
     ("order", "edits", "expected"),
     [

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 from mistaken_code import adapted, asked_or_broken, broken
-from proof import study
+from proof import share
 
 from attentest.targets.adapt import Unclear
 
@@ -85,7 +85,8 @@ def test_strict_asks_for_the_place_of_the_norm(tmp_path: Path) -> None:
         adapted(tmp_path, "Attention", BEFORE, strict=True)
 
 
-@pytest.mark.parametrize(("name", "right", "wrong"), study(WRONG, "-".join, share=3, rest=2))
+@share(12)
+@pytest.mark.parametrize(("name", "right", "wrong"), WRONG)
 def test_mistake_in_a_sublayer_with_its_norm_inside_does_not_pass(
     tmp_path: Path, name: str, right: str, wrong: str
 ) -> None:

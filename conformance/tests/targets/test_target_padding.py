@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 from folders import SUPPORT
+from proof import share
 
 import attentest
 from attentest.judging.bench import Bench
@@ -38,6 +39,7 @@ def test_visible_padding_of_the_target_is_an_assumption(tmp_path):
     assert statuses(target, *slugs) == {"pass"}
 
 
+@pytest.mark.exhaustive
 def test_strict_judges_padding_of_the_target_anywhere(tmp_path):
     target = f"{edited('plain_ids.py', tmp_path, HIDDEN)}:Translator"
     assert attentest.adapted(target, strict=True).limits.right_padded == ()
@@ -48,6 +50,7 @@ def test_model_that_hides_the_padding_is_judged_with_it_anywhere():
     assert attentest.adapted(f"{WILD / 'plain_ids.py'}:Translator").limits.right_padded == ()
 
 
+@share(2)
 @pytest.mark.parametrize(
     "edit",
     [
@@ -62,6 +65,7 @@ def test_other_wrong_masks_are_detected_beside_visible_padding(edit, tmp_path):
     assert statuses(target, "formula", "pad-ids", "causality") & FAILING
 
 
+@share(2)
 @pytest.mark.parametrize("mask", ["ids == 1", "ids.roll(1, 1) == 0"])
 def test_padding_that_is_hidden_wrongly_is_no_assumption(mask, tmp_path):
     edit = (HIDDEN[0], f"tgt_key_padding_mask={mask},")

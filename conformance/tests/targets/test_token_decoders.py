@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from asking import is_asked_or_fails
 from folders import SUPPORT
+from proof import share
 
 import attentest
 from attentest.targets.adapt import Unclear
@@ -48,6 +49,7 @@ def test_layers_that_are_given_another_memory_are_detected_or_asked_about(tmp_pa
     assert is_asked_or_fails(lambda: checked(tmp_path, text))
 
 
+@share(5)
 @pytest.mark.parametrize(
     ("old", "new"),
     [
@@ -70,6 +72,7 @@ def test_a_decoder_that_makes_its_mask_itself_is_one_question(tmp_path):
         checked(tmp_path, text.replace("x = self.table", inside))
 
 
+@share(3)
 @pytest.mark.parametrize(
     ("old", "new", "is_sound"),
     [

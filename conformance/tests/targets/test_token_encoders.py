@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 import torch
 from folders import SUPPORT
+from proof import share
 from torch import Tensor, nn
 
 import attentest
@@ -71,6 +72,7 @@ def class_of(file: str, name: str) -> Any:
     return getattr(module, name)
 
 
+@share(5)
 @pytest.mark.parametrize(("target", "said"), [(one, rest) for one, *rest in SOUND])
 def test_the_stack_of_a_sound_encoder_is_read_and_conforms(target: str, said: list[str]) -> None:
     backend = adapted(WILD, target)
@@ -81,6 +83,7 @@ def test_the_stack_of_a_sound_encoder_is_read_and_conforms(target: str, said: li
     assert not broken(backend)
 
 
+@share(8)
 @pytest.mark.parametrize(("file", "name", "old", "new"), MISTAKES)
 def test_mistakes_in_encoders_are_detected(
     file: str, name: str, old: str, new: str, tmp_path: Path
@@ -209,6 +212,7 @@ def test_an_encoder_that_cannot_be_built_at_the_least_width_is_one_question():
         attentest.adapted(WavesForCausalLM, "encoder")
 
 
+@pytest.mark.exhaustive
 def test_encoder_whose_sizes_are_constants_is_read(tmp_path: Path) -> None:
     source = (WILD / "value_key_query.py").read_text()
     head, arguments, tail = source.partition("src_vocab_size, embed_size, num_layers, heads, ")

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from folders import SUPPORT
+from proof import share
 
 from attentest.judging.bench import Bench
 from attentest.judging.judge import judge
@@ -137,6 +138,7 @@ def judged(module: ModuleType, name: str, reading: dict[str, Any]) -> tuple[Any,
     return backend, {slug: judge(bench, slug) for slug in select(list(backend.components), ())}
 
 
+@share(10)
 @pytest.mark.parametrize(("file", "name", "reading", "said"), CORRECT)
 def test_correct_training_code_is_not_blamed(
     file: str, name: str, reading: dict[str, Any], said: str
@@ -147,6 +149,7 @@ def test_correct_training_code_is_not_blamed(
     assert said in "\n".join([*backend.understood, *map(str, backend.choices.items())])
 
 
+@share(6)
 @pytest.mark.parametrize(("file", "name", "reading", "old", "new", "clause"), WRONG)
 def test_mistake_in_the_same_style_is_found_or_asked_about(
     file: str, name: str, reading: dict[str, Any], old: str, new: str, clause: str

@@ -5,6 +5,7 @@ import sys
 import pytest
 import torch
 from folders import SUPPORT
+from proof import share
 from torch import nn
 
 import attentest
@@ -44,6 +45,7 @@ def asked(target: object, component: str = "", **settled: object) -> str:
     return text
 
 
+@share(9)
 @pytest.mark.parametrize(("name", "component", "said"), UNCOVERED)
 def test_code_that_is_not_covered_is_recognised_and_not_judged(name, component, said):
     text = asked(str(WILD / f"uncovered.py:{name}"), component)
@@ -51,6 +53,7 @@ def test_code_that_is_not_covered_is_recognised_and_not_judged(name, component, 
     assert "--anyway" in text
 
 
+@pytest.mark.exhaustive
 def test_advice_for_a_guessed_name_leaves_out_what_would_not_help():
     asked_by_name = asked(str(WILD / "uncovered.py:CausalDecoderLayer"))
     assert "it hides later positions by itself" in asked_by_name

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 from mistaken_code import adapted, asked_or_broken, broken
-from proof import study
+from proof import share
 
 HALVES = """
 import torch
@@ -110,7 +110,8 @@ def test_attention_with_given_rotary_positions_is_judged(
     assert broken(backend, *CLAUSES) == []
 
 
-@pytest.mark.parametrize(("name", "right", "wrong"), study(WRONG, "-".join, share=3, rest=2))
+@share(12)
+@pytest.mark.parametrize(("name", "right", "wrong"), WRONG)
 def test_mistake_in_attention_with_given_rotary_positions_does_not_pass(
     tmp_path: Path, name: str, right: str, wrong: str
 ) -> None:

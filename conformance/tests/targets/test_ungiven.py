@@ -86,6 +86,7 @@ def test_mask_that_no_form_fits_is_not_asked_for_its_meaning() -> None:
     assert judge(Bench.for_status(read, effort=0.2), "attention.formula").status.value == "pass"
 
 
+@pytest.mark.proof
 def test_arguments_of_whole_models_are_named() -> None:
     read = attentest.adapted(f"{SUPPORT}/wild_models/annotated.py:make_model")
     assert "not given" not in read.summary  # type: ignore[attr-defined]

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 from mistaken_code import adapted, broken
+from proof import share
 
 from attentest.targets.adapt import Unclear
 from attentest.targets.models.size_names import sizes_named
@@ -36,6 +37,7 @@ MASKED = MODEL.replace(
 )
 
 
+@share(2)
 @pytest.mark.parametrize("names", [("n_src", "words_out"), ("sort_a", "sort_b")])
 def test_vocabularies_without_telling_names_are_read_by_the_tables(names, tmp_path: Path):
     source = MASKED.replace("sort_a", names[0]).replace("sort_b", names[1])
@@ -45,6 +47,7 @@ def test_vocabularies_without_telling_names_are_read_by_the_tables(names, tmp_pa
     assert broken(backend, "model.formula", "model.causality")
 
 
+@pytest.mark.exhaustive
 def test_model_that_hides_nothing_and_names_no_mask_is_one_question(tmp_path: Path):
     with pytest.raises(Unclear, match="takes no mask and hides nothing"):
         adapted(tmp_path, "Translator", MODEL)

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from folders import SUPPORT
+from proof import share
 
 import attentest
 from attentest.judging.bench import Bench
@@ -141,6 +142,7 @@ def test_model_of_parts_that_nothing_makes_is_asked_about(tmp_path: Path) -> Non
 BATCH_FIRST = (SUPPORT / "wild_models" / "torch_batch_first.py").read_text(encoding="utf-8")
 
 
+@share(4)
 @pytest.mark.parametrize(
     ("pad", "edit", "expected"),
     [

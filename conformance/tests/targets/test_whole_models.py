@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from folders import SUPPORT
-from proof import study
+from proof import share
 
 import attentest
 from attentest.judging.bench import Bench
@@ -126,9 +126,10 @@ def broken(backend: Backend, names: list[str]) -> dict[str, str]:
 pytestmark = pytest.mark.filterwarnings("ignore:enable_nested_tensor")
 
 
+@share(12)
 @pytest.mark.parametrize(
     ("target", "said"),
-    study([(one, rest) for one, *rest in SOUND], "{0[0]}".format, share=3, rest=3),
+    [(one, rest) for one, *rest in SOUND],
 )
 def test_sound_models_are_read_without_an_option_and_conform(target: str, said: list[str]) -> None:
     backend = attentest.adapted(str(WILD / target))
@@ -138,9 +139,10 @@ def test_sound_models_are_read_without_an_option_and_conform(target: str, said: 
     assert not broken(backend, VALUES)
 
 
+@share(2, rest=1)
 @pytest.mark.parametrize(
     ("src", "tgt"),
-    study([("src_pad", "tgt_pad"), ("source_padding", "target_padding")], "-".join, share=2),
+    [("src_pad", "tgt_pad"), ("source_padding", "target_padding")],
 )
 def test_masks_of_padding_by_other_names_are_masks(src: str, tgt: str, tmp_path: Path) -> None:
     """The names of ids of padding are those of masks where they are inputs of a call."""
@@ -165,6 +167,7 @@ def test_models_of_vectors_can_be_pickled_and_written() -> None:
     assert space["backend"].components == ("model",)
 
 
+@pytest.mark.exhaustive
 def test_a_scale_in_single_precision_is_no_mistake(tmp_path: Path) -> None:
     """A root that is a tensor of float32 differs by 1e-8 from that of float64."""
     source = (WILD / "composed.py").read_text()
@@ -179,7 +182,8 @@ def test_a_scale_in_single_precision_is_no_mistake(tmp_path: Path) -> None:
     assert not broken(backend, VALUES)
 
 
-@pytest.mark.parametrize(("file", "name", "old", "new"), study(MISTAKES, "-".join, share=3, rest=4))
+@share(24)
+@pytest.mark.parametrize(("file", "name", "old", "new"), MISTAKES)
 def test_mistakes_in_models_are_detected(
     file: str, name: str, old: str, new: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -192,6 +196,7 @@ def test_mistakes_in_models_are_detected(
     assert any(one.status in FAILING for one in judged(backend, clauses))  # the first is enough
 
 
+@share(2)
 @pytest.mark.parametrize(
     ("edit", "fixed"),
     [
@@ -252,6 +257,7 @@ def test_output_of_a_wrong_model_is_still_read_as_logits(tmp_path: Path) -> None
     assert attentest.adapted(f"{path}:Transformer").choices["output"] == "logits"
 
 
+@pytest.mark.exhaustive
 def test_one_trained_table_of_positions_for_both_sides_is_read_unless_strict(
     tmp_path: Path,
 ) -> None:

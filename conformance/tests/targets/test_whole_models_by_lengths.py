@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 from folders import SUPPORT
+from proof import share
 
 import attentest
 from attentest.judging.bench import Bench
@@ -37,6 +38,7 @@ def broken(backend: Backend) -> list[str]:
     return [one.message for one in verdicts if one.status in (Status.VIOLATION, Status.ERROR)]
 
 
+@share(3)
 @pytest.mark.parametrize(
     ("edits", "said"),
     [
@@ -56,6 +58,7 @@ def test_models_that_are_given_lengths_are_read_and_conform(
     assert not broken(backend)
 
 
+@share(3)
 @pytest.mark.parametrize(
     "edits",
     [
@@ -98,6 +101,7 @@ def test_norms_before_the_layers_are_those_of_the_embeddings_whatever_they_are_c
         read(tmp_path, *ONE_TABLE, wrong)
 
 
+@pytest.mark.exhaustive
 def test_a_model_that_hides_later_steps_alone_is_one_question(tmp_path: Path) -> None:
     text = SOURCE.replace("xs_pad", "src").replace("ys_in_pad", "tgt")
     for old, new in (

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from folders import SUPPORT
 from mistaken_code import adapted, broken
+from proof import share
 
 import attentest
 from attentest.judging.bench import Bench
@@ -37,6 +38,7 @@ def formula(backend: AdaptedWhole) -> Status:
     return judge(Bench.for_status(backend, effort=0.1), "model.formula").status
 
 
+@share(2)
 @pytest.mark.parametrize("ahead", [1, 2])
 def test_a_least_number_of_the_default_precision_is_judged_in_float32(
     ahead: int, tmp_path: Path
@@ -47,6 +49,7 @@ def test_a_least_number_of_the_default_precision_is_judged_in_float32(
     assert formula(backend) is (Status.PASS if ahead == 1 else Status.VIOLATION)
 
 
+@share(2)
 @pytest.mark.parametrize("wrong", [False, True])
 def test_sines_that_need_a_width_of_four_are_judged_at_wider_ones(
     *, wrong: bool, tmp_path: Path
@@ -69,6 +72,7 @@ def test_positions_that_begin_behind_the_id_of_padding_are_a_question(tmp_path: 
         )
 
 
+@pytest.mark.exhaustive
 def test_an_inverted_mask_of_padding_is_named(tmp_path: Path) -> None:
     inverted = ("src_tokens.eq(", "src_tokens.ne(")
     with pytest.raises(Unclear, match="a mask of padding is inverted and hides every token"):
@@ -127,6 +131,7 @@ def test_an_encoder_that_sees_its_tokens_conforms(tmp_path: Path) -> None:
     assert broken(backend, "encoder.formula") == []
 
 
+@pytest.mark.proof
 def test_an_encoder_that_hides_its_tokens_is_read_around_its_mask(tmp_path: Path) -> None:
     inverted = ENCODER.replace("ids == 0", "ids != 0")
     backend = adapted(tmp_path, "SentenceEncoder", inverted)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 from mistaken_code import adapted, asked_or_broken, broken
-from proof import study
+from proof import share
 
 from attentest.targets.adapt import Unclear
 
@@ -87,13 +87,15 @@ def test_attention_without_output_projection_is_judged_with_one_behind(
     assert broken(backend, *CLAUSES) == []
 
 
+@share(2)
 @pytest.mark.parametrize("name", SOUND)
 def test_strict_asks_for_the_output_projection(tmp_path: Path, name: str) -> None:
     with pytest.raises(Unclear, match="no multi head attention can be made"):
         adapted(tmp_path, name, SOUND[name], strict=True)
 
 
-@pytest.mark.parametrize(("name", "right", "wrong"), study(WRONG, "-".join, share=3, rest=2))
+@share(12)
+@pytest.mark.parametrize(("name", "right", "wrong"), WRONG)
 def test_mistake_in_attention_without_output_projection_does_not_pass(
     tmp_path: Path, name: str, right: str, wrong: str
 ) -> None:

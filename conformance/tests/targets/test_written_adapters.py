@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 from folders import SUPPORT
+from proof import share
 
 import attentest
 from attentest.judging.bench import Bench
@@ -35,6 +36,7 @@ def verdict(backend: Backend, slug: str) -> tuple[str, str]:
     return found.status.value, found.message
 
 
+@share(10)
 @pytest.mark.parametrize(("target", "slug"), TARGETS)
 def test_a_written_adapter_gives_the_same_verdict(target: str, slug: str, tmp_path: Path) -> None:
     inferred = attentest.adapted(str(SUPPORT / target))

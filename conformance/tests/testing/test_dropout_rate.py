@@ -7,7 +7,7 @@ import jaxtyping
 import numpy as np
 import pytest
 import torch
-from proof import study
+from proof import share
 from torch import Tensor
 from torch.nn import functional
 
@@ -128,9 +128,10 @@ def of(model: type[Hooks], **choices: str):
     return reference_backend(model, choices)
 
 
+@share(12)
 @pytest.mark.parametrize(
     ("model", "clause"),
-    study(product(CORRECT, CLAUSES), lambda one: f"{one[0].__name__}-{one[1]}", share=3, rest=4),
+    list(product(CORRECT, CLAUSES)),
 )
 def test_correct_code_conforms_wherever_it_drops(model, clause, monkeypatch):
     # The same functions are called for each: their shapes are checked once, which takes as long.

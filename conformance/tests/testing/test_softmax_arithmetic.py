@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from proof import share
 
 from attentest.faults.reference_models import REFERENCE_MODELS, reference_backend
 from attentest.harness.arithmetic import arithmetic
@@ -34,6 +35,7 @@ def status(backend, clause="attention.softmax-arithmetic"):
     return judge(Bench.for_status(backend), clause).status
 
 
+@share(4)
 @pytest.mark.parametrize("specimen", REFERENCE_MODELS)
 @pytest.mark.parametrize("clause", CLAUSES)
 def test_declared_arithmetic_conforms(specimen, clause):

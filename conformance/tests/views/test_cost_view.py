@@ -110,6 +110,7 @@ SMALL = ["--component", "feed_forward", "--lengths", "4,8", "--widths", "8", "--
 SMALL += ["--length", "4", "--repeat", "2"]
 
 
+@pytest.mark.proof
 def test_the_command_measures_and_writes(tmp_path: Path) -> None:
     (tmp_path / "styles.py").write_text(SOUND)
     file, plot = tmp_path / "cost.json", tmp_path / "cost.svg"

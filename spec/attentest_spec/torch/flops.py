@@ -26,7 +26,7 @@ class OperationMode(TorchDispatchMode):  # type: ignore[no-untyped-call]
     def __exit__(self, *raised: Any) -> None:
         """End the observation, and discard what was compiled during it."""
         super().__exit__(*raised)  # type: ignore[no-untyped-call]
-        if "torch._dynamo" in sys.modules:
+        if "torch._dynamo.eval_frame" in sys.modules:  # the compiler itself, and not its name alone
             torch._dynamo.reset()
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 from compared import ONE_LAYER, SMALL, believed, choices_in, known, part_of, plain
-from proof import study
+from proof import share
 
 from attentest.faults import fault_of, inject
 from attentest.faults.reference_models import REFERENCE_MODELS, reference_backend
@@ -34,7 +34,8 @@ PAIRS = [
 ]
 
 
-@pytest.mark.parametrize(("first", "other"), study(PAIRS, "-".join, share=4, rest=2))
+@share(12)
+@pytest.mark.parametrize(("first", "other"), PAIRS)
 def test_the_explanation_of_every_pair_is_complete_and_minimal(first, other):
     pair = {name: INSTALLED[name] for name in (first, other)}
     found = side_by_side(pair, SMALL)
@@ -72,6 +73,7 @@ def test_the_explanation_of_every_pair_is_complete_and_minimal(first, other):
     assert named - turns - unknown == differing - turns
 
 
+@pytest.mark.exhaustive
 def test_all_at_once_are_compared_pair_by_pair():
     found = side_by_side(WHOLE, SMALL)
     assert [(one.first, one.other) for one in found.explanations] == list(combinations(WHOLE, 2))
@@ -80,6 +82,7 @@ def test_all_at_once_are_compared_pair_by_pair():
     assert not any(one.step for one in found.own)
 
 
+@share(6)
 @pytest.mark.parametrize("specimen", REFERENCE_MODELS)
 @pytest.mark.parametrize(
     "flips",
@@ -149,6 +152,7 @@ def test_choices_that_need_other_inputs_are_told_apart():
 BIASED = {"projection_bias": "present"}
 
 
+@pytest.mark.exhaustive
 def test_of_what_is_neither_declared_nor_shown_nothing_is_said():
     bare = replace(part_of(plain(), "multi_head_attention"), choices=BIASED, name="bare")
     found = compare(bare, plain(projection_bias="none", embedding_scale="none"))
@@ -168,6 +172,7 @@ def test_equal_numbers_under_unlike_choices_are_equal():
     assert one.parting.step == ""
 
 
+@pytest.mark.exhaustive
 def test_measured_choices_take_precedence_over_declared_ones():
     honest = plain(embedding_scale="none")
     lying = replace(honest, choices=dict(plain().choices), name="lying")

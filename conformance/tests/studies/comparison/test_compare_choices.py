@@ -5,7 +5,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 from compared import ONE_LAYER, believed, choices_in
-from proof import study
+from proof import share
 
 from attentest.harness.oracle import Reference
 from attentest.studies.comparison import BOUND, EQUAL, EXPLAINED
@@ -43,6 +43,7 @@ nothing is both normalised and turned.
 """
 
 
+@share(5)
 @pytest.mark.parametrize(("name", "value"), FLIPS)
 def test_a_flipped_choice_is_all_that_explains(name, value):
     found = believed(Reference(BARE), Reference(BARE.but(**{name: value}), "other"))
@@ -62,7 +63,8 @@ def drawn_choices(seed: int) -> Choices:
     return Choices(**{name: values(name)[rng.integers(len(values(name)))] for name in MODEL})
 
 
-@pytest.mark.parametrize("seed", study(range(12), share=3))
+@share(12)
+@pytest.mark.parametrize("seed", range(12))
 def test_many_choices_at_once_are_explained_with_no_one_too_many(seed):
     one, other = drawn_choices(2 * seed), drawn_choices(2 * seed + 1)
     found = believed(Reference(one), Reference(other, "other"))

@@ -21,6 +21,7 @@ from converting import (
 )
 from oracle_backend import OracleBackend
 from own import WHOLE
+from proof import share
 from torch import Tensor, nn
 
 from attentest.faults.reference_models import Fused, reference_backend
@@ -55,6 +56,7 @@ def test_a_backend_and_one_of_equal_choices_compute_the_same(name: str) -> None:
     assert same(converted(there.checkpoint, twin, backend).checkpoint, before)
 
 
+@share(3)
 @pytest.mark.parametrize("pair", list(permutations(WHOLE, 2)), ids="-".join)
 def test_every_pair_is_carried_or_told_which_choices_differ(pair: tuple[str, str]) -> None:
     source, target = map(registry.load, pair)
@@ -148,6 +150,7 @@ def test_models_that_cannot_be_compared_are_carried_all_the_same() -> None:
 # Choices that no shape shows ----------------------------------------------------------------------
 
 
+@share(5)
 @pytest.mark.parametrize(
     ("choice", "value", "told"),
     [

@@ -13,6 +13,7 @@ import psutil
 import pytest
 from arrival import arrivals, hurried
 from costs import QUICK, clockwork
+from proof import share
 
 from attentest.faults.reference_models import Plain, reference_backend
 from attentest.harness.description import Facts
@@ -160,6 +161,7 @@ DOINGS = {
 }
 
 
+@share(3)
 @pytest.mark.parametrize("doing", DOINGS)
 def test_a_hostile_backend_is_refused_with_the_reason(doing: str, tmp_path: Path) -> None:
     file = tmp_path / "hostile.py"

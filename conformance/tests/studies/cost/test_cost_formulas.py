@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 from own import OWN
+from proof import share
 
 from attentest.studies.comparison.inputs import inputs
 from attentest.studies.cost import BOTH, FORWARD, Plan
@@ -117,6 +118,7 @@ def test_most_components_multiply_something() -> None:
     }
 
 
+@share(4)
 @pytest.mark.parametrize("component", PARTS)
 @pytest.mark.parametrize("name", registry.names())
 def test_announced_backends_multiply_what_the_formula_says(name: str, component: str) -> None:

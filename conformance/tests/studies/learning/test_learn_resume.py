@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from arrival import GUARD, arrivals, interruptible
 from learning import FUSED, PLAIN, same_state, small, trained
+from proof import share
 from safetensors import safe_open
 from safetensors.numpy import load_file, save_file
 
@@ -181,6 +182,7 @@ def step(folder: Path) -> int:
     return 0
 
 
+@share(2)
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
 def test_a_killed_run_goes_on_to_the_same_end(tmp_path, monkeypatch, how):
     target, folder = tmp_path / "of_a_run.py", tmp_path / "killed"

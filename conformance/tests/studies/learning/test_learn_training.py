@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 from learning import FUSED, PLAIN, losses, same_state, small, trained
+from proof import share
 
 from attentest.faults.reference_models import Fused, Plain, reference_backend
 from attentest.harness.errors import BackendError, Unavailable
@@ -43,6 +44,7 @@ def rounding(backend, regime) -> float:
     return float(abs(losses(trained(backend, regime)) - moved).max())
 
 
+@share(2)
 @pytest.mark.parametrize("choices", [{}, {"norm_placement": "pre", "final_norm": "present"}])
 def test_backends_of_equal_choices_have_equal_curves(choices):
     regime = small(steps=20, every=5)
@@ -96,6 +98,7 @@ def test_tied_weights_stay_equal(tying):
         np.testing.assert_array_equal(held[name], values)
 
 
+@pytest.mark.proof
 def test_a_sound_model_learns():
     sizes = {"length": 4, "d_model": 16, "heads": 2, "d_ff": 32}
     regime = Regime.of("reversal", steps=200, every=200, rate=0.005, validation=50, **sizes)

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
+from proof import share
 
 import attentest
 from attentest.interfaces.cli.main import main
@@ -99,6 +100,7 @@ def test_a_record_that_was_cut_off_is_trained_again(
     assert json.loads(path.read_text())["key"] == path.stem
 
 
+@pytest.mark.exhaustive
 def test_records_take_no_memory_while_they_are_in_the_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -214,6 +216,7 @@ def workers() -> Iterator[str]:
         yield cluster.scheduler_address
 
 
+@pytest.mark.exhaustive
 def test_workers_find_the_same_to_the_bit_though_one_is_killed(
     whole: tuple[Sweep, Path], workers: str, tmp_path: Path
 ) -> None:
@@ -256,6 +259,7 @@ def scheduler_with_a_worker() -> Iterator[tuple[str, subprocess.Popen[str]]]:
             process.kill()
 
 
+@pytest.mark.proof
 def test_a_killed_scheduler_loses_no_record(whole: tuple[Sweep, Path], tmp_path: Path) -> None:
     with (
         scheduler_with_a_worker() as (address, process),
@@ -296,6 +300,7 @@ def test_the_command_shows_cells_effects_and_interactions(whole: tuple[Sweep, Pa
     assert "An interval needs 5 seeds." in found.output
 
 
+@share(5)
 @pytest.mark.parametrize(
     ("words", "message"),
     [

@@ -15,6 +15,7 @@ from click.testing import CliRunner, Result
 from folders import DOCS
 from jsonschema import Draft202012Validator
 from markdown_it import MarkdownIt
+from proof import share
 from safetensors.numpy import load_file
 
 from attentest.faults.reference_models import Plain, reference_backend
@@ -87,6 +88,7 @@ def judged(expected: Expected) -> Array:
     return expected.array if expected.rows is None else expected.array[expected.rows]
 
 
+@pytest.mark.proof
 def test_every_component_is_there_in_both_precisions(everything):
     told = {(one.recipe.component, one.precision) for one in everything}
     exact = {name for name in PARTS if COMPONENTS[name].chapter in ("masks", "batch")}
@@ -327,6 +329,7 @@ def wrong(folder: Path, make: Callable[[Mapping[str, Any]], Any]) -> dict[str, l
     return judged
 
 
+@pytest.mark.exhaustive
 def test_a_sound_backend_is_right_in_every_case(folder):
     found = wrong(folder, lambda choices: reference_backend(Plain, choices))
     assert found["wrong"] == []
@@ -354,6 +357,7 @@ def test_the_port_in_javascript_is_right_in_every_case_that_it_implements(folder
     assert int(told.stdout.split()[0]) >= 70
 
 
+@share(7)
 @node
 @pytest.mark.parametrize(
     ("line", "mistake"),
