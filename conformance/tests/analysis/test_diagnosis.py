@@ -93,7 +93,7 @@ def diagnosed(slug: str):
     return causes_of(planted(fault, specimen=model), fault.clause)
 
 
-# The test below diagnoses all of them once more, where it does not run with these: in `proof`.
+# The test below diagnoses all of them once more, where it does not run with these: in `exhaustive`.
 @share(12)
 @pytest.mark.parametrize("fault", NUMBERS, ids=name_of)
 def test_mistake_in_numbers_is_named(fault: Fault) -> None:
@@ -107,7 +107,7 @@ def first_of(slug: str) -> tuple[str, ...]:
     return exact[0].names if exact else ()
 
 
-@pytest.mark.proof
+@pytest.mark.exhaustive
 def test_most_mistakes_in_numbers_are_named_first() -> None:
     """In training and decoding another choice or fault often gives the same results.
 
