@@ -304,7 +304,7 @@ def _adapted(code: Code, reading: Reading) -> Adapted:
 
     if not (reading.anyway or explained):
         options.demand_default(code, reading, partial(_explained, inferred), found.table)
-    ask = partial(trust.question, code, probe, adapter, found, findings, line, reading.choices)
+    ask = partial(trust.question, code, probe, adapter, found, findings, line, reading)
     asked = "" if reading.anyway else ask()
     if code.constants and not (asked or reading.anyway or explained):
         asked = constants.question(code.name, code.constants)

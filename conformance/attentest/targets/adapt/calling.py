@@ -4,6 +4,7 @@ A call that fails shows that documentation is out of date, and the probe wins. D
 call allows and whose numbers show the contrary is a question: either of the two is the mistake.
 """
 
+import inspect
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -24,6 +25,7 @@ from attentest.targets.adapt.reading import Attempt, Contrary, Reading, Unclear
 from attentest.targets.adapt.unspecified import samples
 from attentest.targets.adapt.unspecified.frozen_tables import demand_trained
 from attentest.targets.adapt.unspecified.gates import demand_network
+from attentest.targets.adapt.unspecified.polarity import leaning
 from attentest.targets.adapt.unspecified.rows_of_ids import demand_vectors
 from attentest_spec import COMPONENTS
 
@@ -31,6 +33,7 @@ _OUTDATED = "which fails"
 _BY_CHANCE = "that shape is documented, and works only where the batch is as large as the heads"
 _OTHER_SHAPE = "no call takes the documented shape"
 NO_CONVENTION = "a probing call shows no convention"
+_IN_PART = f"{NO_CONVENTION} exactly: under this one a hidden key counts less"
 _DOUBTS = ("assumed ", _OUTDATED, _BY_CHANCE, _OTHER_SHAPE, NO_CONVENTION)
 
 
@@ -153,7 +156,7 @@ def _attempts(code: Code, adapter: Adapter) -> Iterator[Attempt]:
 
 def with_masks(adapter: Adapter) -> list[Adapter]:
     """Return `adapter`, and where masks must be given also those that give one."""
-    needed = probing.unmasked(adapter)
+    needed = _unmasked(adapter)
     if not needed:
         return [adapter]
     roles = [role for role in arguments.MASKS if role in adapter.arguments.roles]
@@ -161,6 +164,14 @@ def with_masks(adapter: Adapter) -> list[Adapter]:
         replace(adapter, needs_mask=needed, styles=dict.fromkeys([*roles, "padding"], style))
         for style in masks.STYLES
         if style.meaning in ("keep", "blocks", "lengths")
+    ]
+
+
+def _unmasked(adapter: Adapter) -> list[str]:
+    """Return the mask arguments that must be given."""
+    names = [own for role, own in adapter.arguments.roles.items() if role.endswith("mask")]
+    return [
+        own for own in names if adapter.signature.parameters[own].default is inspect.Parameter.empty
     ]
 
 
@@ -281,8 +292,12 @@ class _Mask:
                 return None
             if accepted is not None and accepted.meaning == "lengths":
                 self._ask_of_lengths(accepted)
+        undecided = not shown and not meanings
+        lean = undecided and leaning(self.probe, self.adapter, self.slot, self.keys)
+        accepted = self._shown([lean])[1] if lean else accepted
         style = shown or accepted or masks.plain_style(meanings)
-        return style, _how(shown is not None, source) + about
+        how = _IN_PART if lean else _how(shown is not None, source)
+        return style, how + about
 
     def _tried(self, meanings: Sequence[str]) -> tuple[Style | None, Style | None, str]:
         """Return the styles that are shown and accepted, and what to say of the shape."""

@@ -1,10 +1,8 @@
 """Probing calls: what tells a convention where words say nothing.
 
-Only what sound code with a convention would show is taken for it. Where a probe shows none, the
-contract's stands, and a clause will say what is wrong.
+Only what sound code with a convention would show is taken for it.
 """
 
-import inspect
 import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -32,7 +30,7 @@ SIZES = Sizes(
     max_length=32,
 )
 _BATCH, _QUERIES, _KEYS = 2, 5, 7
-_HIDDEN = 1
+HIDDEN = 1
 """The key that a probing mask hides, from every query of every sample."""
 _LARGE, _SLIGHT = -1e4, -1e-3
 """Finite entries of an additive mask: one hides a key, whatever its score, the other hides none."""
@@ -44,7 +42,6 @@ _CROSS = ("attention", "multi_head_attention")
 """Components whose one mask says which keys of another sequence may be attended."""
 
 Given = Mapping[str, Any]
-
 
 MISSING: list[ImportError] = []
 """The failed imports of code that was built or called while it was probed, the first one first."""
@@ -250,6 +247,12 @@ def _reached_rows(probe: Probe, adapter: Adapter, *, joined: bool, masked: bool)
 
 def _reached(probe: Probe, adapter: Adapter, given: Given, base: Given, role: str) -> Tensor | None:
     """Return which rows the positions of `role` reach: (positions, .., rows); None if it fails."""
+    moved = changes(probe, adapter, given, base, role)
+    return None if moved is None else ~(moved <= 1e-9)  # NaN is a change
+
+
+def changes(probe: Probe, adapter: Adapter, given: Given, base: Given, role: str) -> Tensor | None:
+    """Return how much each row changes with each position of `role`; None where a call fails."""
     before = probe.called(adapter, base)
     source = torch.Generator().manual_seed(1)
     found = []
@@ -260,12 +263,18 @@ def _reached(probe: Probe, adapter: Adapter, given: Given, base: Given, role: st
         after = probe.called(adapter, {**_moved(given, role, moved), **_masks_of(base)})
         if isinstance(before, str) or isinstance(after, str) or before.shape != after.shape:
             return None
-        found.append(~((before - after).abs() <= 1e-9).all(-1))  # NaN is a change
+        found.append((before - after).abs().amax(-1))
     return torch.stack(found)
 
 
 def _masks_of(given: Given) -> Given:
     return {name: value for name, value in given.items() if name.endswith("mask")}
+
+
+def carrier(role: str, given: Given) -> str:
+    """Return the input whose positions the mask `role` hides."""
+    hidden = {"mask": "value", "source_mask": "memory", "target_mask": "x"}[role]
+    return hidden if hidden in given else "x"
 
 
 def mask_shows(
@@ -279,8 +288,7 @@ def mask_shows(
 ) -> bool:
     """Say whether `adapter` hides the keys that `keep` (B, H, Q, K) hides, or `shown`, alone."""
     given = probe.given(adapter, keys=keys)
-    moved = {"mask": "value", "source_mask": "memory", "target_mask": "x"}[role]
-    moved = moved if moved in given else "x"
+    moved = carrier(role, given)
     reached = _reached(probe, adapter, given, {**given, role: keep}, moved)
     if reached is None:
         return False
@@ -303,7 +311,7 @@ def masks_for(style: Style, probe: Probe, adapter: Adapter, keys: int) -> Sequen
         return [masks_of_lengths(probe.batch, keys, _QUERIES if several else 1)]
     lead = (1, 1) if style.shape == "per pair" else (probe.batch, 1)
     narrow = torch.ones((*lead, 1, keys), dtype=torch.bool)
-    narrow[..., _HIDDEN] = False
+    narrow[..., HIDDEN] = False
     queries = probe.given(adapter, keys=keys)
     rows = next(value for value in queries.values() if isinstance(value, Tensor)).shape[-2]
     heads = SIZES.heads if style.shape in ("broadcast", "full") else 1
@@ -390,11 +398,3 @@ def _fits(style: Style, adapter: Adapter, role: str) -> bool:
 def _right(adapter: Adapter, given: Given, answers: Sequence[Any]) -> bool:
     like = next(value for value in given.values() if isinstance(value, Tensor))
     return all(answer.shape == like.shape for answer in answers)
-
-
-def unmasked(adapter: Adapter) -> list[str]:
-    """Return the mask arguments that must be given."""
-    names = [own for role, own in adapter.arguments.roles.items() if role.endswith("mask")]
-    return [
-        own for own in names if adapter.signature.parameters[own].default is inspect.Parameter.empty
-    ]

@@ -22,7 +22,7 @@ from attentest.targets.adapt.parameters.telling import few
 from attentest.targets.adapt.parameters.trials.clock import Clock
 from attentest.targets.adapt.parameters.trials.trial import places
 from attentest.targets.adapt.probing import SIZES, Probe
-from attentest.targets.adapt.reading import Uncovered
+from attentest.targets.adapt.reading import Reading, Uncovered
 from attentest.targets.adapt.recognise import (
     holds_where_rows_are_alike,
     recognised,
@@ -36,6 +36,7 @@ from attentest.targets.adapt.unspecified.drawn import drawn_buffers
 from attentest.targets.adapt.unspecified.masked_queries import answers_without, masks_queries
 from attentest.targets.adapt.unspecified.parallel import parallel
 from attentest.targets.adapt.unspecified.parameters import in_use, of_others
+from attentest.targets.adapt.unspecified.polarity import demand_polarity
 from attentest.targets.adapt.unspecified.stack_ends import scaled_or_combined
 from attentest.targets.adapt.unspecified.windows import window
 from attentest.targets.epsilons import epsilon_of_precision, inner_epsilon, other_epsilon
@@ -67,15 +68,30 @@ def question(
     adapter: Adapter,
     found: FoundTable,
     findings: Mapping[str, Finding],
-    nearest: Callable[[], str] = str,
-    declared: Mapping[str, Value] | None = None,
+    nearest: Callable[[], str],
+    reading: Reading,
 ) -> str:
     """Return what is asked before a verdict, "" where the reading can be trusted with one.
 
-    `nearest` says where the numbers leave the formula's, for a reading that gives others;
-    `declared` are the choices that the user declares.
+    `nearest` says where the numbers leave the formula's, for a reading that gives others.
     Raises Uncovered where it can, and the spec has no place for the code.
     """
+    asked = _of_numbers(code, probe, adapter, found, findings, nearest, reading.choices)
+    if not asked and explained(findings):  # numbers that are wrong without a mask need no meaning
+        demand_polarity(code, probe, adapter, reading)
+    return asked
+
+
+def _of_numbers(
+    code: Code,
+    probe: Probe,
+    adapter: Adapter,
+    found: FoundTable,
+    findings: Mapping[str, Finding],
+    nearest: Callable[[], str],
+    declared: Mapping[str, Value],
+) -> str:
+    """Return what is asked because of the numbers, "" for nothing; `declared` are choices."""
     routing.demand_sizes(code)
     demand_rows_alone(code.name, probe, adapter)
     if left := _beside_the_table(code, probe, found):
@@ -92,7 +108,7 @@ def question(
             f"to put both into one mask, or it is a mistake. --give {own}=None (in Python: "
             f"given={{{own!r}: None}}) judges it without. {_ANYWAY}."
         )
-    if "attention_window" not in (declared or {}) and (wide := window(probe, adapter)):
+    if "attention_window" not in declared and (wide := window(probe, adapter)):
         raise Uncovered(
             f"{code.name} is not judged as {code.component}: a position reaches {wide} positions "
             f"to a side, and no others: a window, which is not inferred. A backend can declare "
@@ -113,7 +129,7 @@ def question(
         other = _causal(probe, adapter)
     choices = {**found.choices, **_measured(findings)}
     routing.demand_divisor(code, adapter, found, choices)
-    if not other and not any("epsilon" in one for one in declared or ()):
+    if not other and not any("epsilon" in one for one in declared):
         other = _of_epsilon(code, probe, adapter, found, Choices.of(dict(choices)))
     if not other and explained(findings):
         if extra := in_use(found, adapter) or of_others(found, adapter):

@@ -15,7 +15,13 @@ from attentest.targets.adapt.components import component_guessed, component_name
 from attentest.targets.adapt.construction import Construction
 from attentest.targets.adapt.encoders.entering import Entering, NotRead
 from attentest.targets.adapt.encoders.leaving import demand_output
-from attentest.targets.adapt.encoders.wrapping import Wrapping, of_source, path_of, required
+from attentest.targets.adapt.encoders.wrapping import (
+    Wrapping,
+    is_list,
+    of_source,
+    path_of,
+    required,
+)
 from attentest.targets.adapt.limits import demand_least_width
 from attentest.targets.adapt.parameters.building import DISTINCT, RATIOS
 from attentest.targets.adapt.parameters.layers import is_feed
@@ -116,7 +122,8 @@ class _Found:
                         one for one in every if _has_one_attention(one.units, tried) != decodes
                     ]
                     asked = reading.component == "encoder"
-                    if len(lists) == 1 and (asked or lists == every):
+                    named = lists and "." in lists[0].start
+                    if len(lists) == 1 and named and (asked or lists == every):
                         alone = lists == every
                         side = _SIDES[decodes]
                         return cls(module.eval(), built, tried, lists[0], own, alone, side)
@@ -150,8 +157,8 @@ class _Found:
 
     @property
     def path(self) -> str:
-        """The path of the list."""
-        return self.layers.start.rstrip(".")
+        """The path of the module that holds the layers, which may be numbered as block0."""
+        return self.layers.start.rpartition(".")[0]
 
     def code(self, thing: type[nn.Module], name: str) -> Code:
         """Return the stack in the class as code."""
@@ -227,9 +234,7 @@ class _Found:
                 for one in self.units
                 if one.path.startswith(f"{path}.") and not self.layers.holds(one)
             ]
-            if not isinstance(module, nn.ModuleList | nn.ModuleDict) and (
-                all(one.kind == "norm" for one in rest)
-            ):
+            if not is_list(module) and all(one.kind == "norm" for one in rest):
                 return Inner(path), None
         return None
 

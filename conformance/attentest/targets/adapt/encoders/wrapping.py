@@ -13,6 +13,7 @@ from attentest.targets.adapt.code import Inner
 from attentest.targets.adapt.components import squashed
 from attentest.targets.adapt.encoders.seen import Seen
 from attentest.targets.adapt.encoders.stack import KEEP, EmbeddedStack, replaced
+from attentest.targets.adapt.masks import is_length
 from attentest.targets.adapt.names import ROLES, SEGMENTS
 from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.adapt.reading import Unclear
@@ -98,7 +99,13 @@ class Wrapping:
         masks_of = (_open(batch, length, one) for one in (length, _KEYS))
         for mask, over_keys in zip(*masks_of, strict=True):
             own = {one: self._is_over_keys(one) for one in masks}
-            yield given | {one: over_keys if keys else mask for one, keys in own.items()}
+            lengths = {
+                one: torch.full((batch,), _KEYS if keys else length)
+                for one, keys in own.items()
+                if is_length(one)
+            }
+            hidden = {one: over_keys if keys else mask for one, keys in own.items()}
+            yield given | hidden | lengths
 
     def changes_input(self, path: str) -> bool:
         """Say whether the module at `path` in the whole gives its first layer another input."""
@@ -127,7 +134,7 @@ class Wrapping:
 
     @property
     def _masks(self) -> list[str]:
-        return [one for one in self.parameters if "mask" in squashed(one)]
+        return [one for one in self.parameters if _hides(one)]
 
     def _tokens(self) -> tuple[str, list[str]]:
         """Return the argument of the token ids, and those of other ids; Unclear for more."""
@@ -205,7 +212,7 @@ def of_source(mask: str) -> bool:
 
 
 def required(module: nn.Module) -> list[str]:
-    """Return the arguments without a default that are neither masks nor other ids."""
+    """Return the arguments without a default that are neither masks, lengths nor other ids."""
     parameters = inspect.signature(module.forward).parameters.values()
     loose = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
     return [
@@ -213,9 +220,26 @@ def required(module: nn.Module) -> list[str]:
         for one in parameters
         if one.default is one.empty
         and one.kind not in loose
-        and "mask" not in squashed(one.name)
+        and not _hides(one.name)
         and squashed(one.name) not in SEGMENTS
     ]
+
+
+def is_list(module: nn.Module) -> bool:
+    """Say whether the layers in `module` are called one by one: it passes one input alone."""
+    if not isinstance(module, nn.Sequential):
+        return isinstance(module, nn.ModuleList | nn.ModuleDict)
+    needed = [
+        one
+        for one in inspect.signature(module[0].forward).parameters.values()
+        if one.default is one.empty and one.kind is one.POSITIONAL_OR_KEYWORD
+    ]
+    return len(needed) > 1
+
+
+def _hides(argument: str) -> bool:
+    """Say whether an argument is a mask or a number of positions by its name."""
+    return "mask" in squashed(argument) or is_length(argument)
 
 
 def path_of(whole: nn.Module, layers: str, tables: Sequence[str]) -> str:

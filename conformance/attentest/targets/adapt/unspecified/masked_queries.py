@@ -1,7 +1,8 @@
 """Recognises a mask of padding that hides the rows of queries as well as keys.
 
-`mask[:, :, None] & mask[:, None, :]` hides every key from a row of padding. Such a row is not read
-by its caller, and has another output than the formula's.
+`mask[:, :, None] & mask[:, None, :]` hides every key from a row of padding, and with `==` in the
+place of `&` every key that is no padding. Such a row is not read by its caller, and has another
+output than the formula's.
 """
 
 from dataclasses import replace
@@ -51,7 +52,8 @@ def _hides_queries(probe: Probe, adapter: Adapter, style: Style, keep: Tensor) -
     """Say whether a mask of `style` hides what `keep` hides, but in the row of a hidden query."""
     tried = replace(adapter, styles={**adapter.styles, "mask": style})
     rows = keep.shape[-1]
-    for seen in (True, False):  # a row without keys sees all of them alike, or is set to 0
+    # A row without keys sees all of them alike, or is set to 0; padding may see padding alone.
+    for seen in (torch.tensor(True), torch.tensor(False), ~keep):
         shown = keep.expand(-1, -1, rows, -1).clone()
         shown[..., _HIDDEN, :] = seen
         if _shows(probe, tried, keep, shown):

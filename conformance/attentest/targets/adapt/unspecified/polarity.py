@@ -1,0 +1,232 @@
+"""The meaning of a mask where no word says it and no probing call shows it exactly.
+
+A mask that hides other keys than it marks, hides one in part or in some heads, or hides rows of
+queries, still shows which entries hide. Where it does not, nothing says what is meant.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor
+
+from attentest.targets.adapt.adapter import Adapter
+from attentest.targets.adapt.arguments import MASKS
+from attentest.targets.adapt.code import Code
+from attentest.targets.adapt.encoders.stack import KEEP
+from attentest.targets.adapt.masks import STYLES, Style, meanings_by_words
+from attentest.targets.adapt.probing import (
+    HIDDEN,
+    Given,
+    Probe,
+    carrier,
+    changes,
+    keys_of,
+    mask_shows,
+    masks_for,
+)
+from attentest.targets.adapt.reading import Reading, Uncovered
+
+_DISTINCT = 1.5
+"""The factor by which a mask has to hide fewer keys, or a hidden one to count less."""
+_SLIGHT = 1e-6
+"""The difference of outputs that no mask makes: one that hides as little is ignored."""
+_NONE = 1e-9
+"""The change of a row that a position does not reach."""
+
+
+def leaning(probe: Probe, adapter: Adapter, role: str, keys: int) -> str:
+    """Return the meaning that a mask which hides one key has by what it does, though wrongly.
+
+    "" where the numbers do not tell "keep" from "blocks".
+    """
+    keys = keys_of(adapter, role, keys)
+    for style in (one for one in STYLES if one.meaning == "keep"):
+        either = [
+            _changes(probe, adapter, role, replace(style, meaning=one), keys)
+            for one in ("keep", "blocks")
+        ]
+        if lean := _fewer(*either) or _less(*either) or _row(*either):
+            return lean
+    return ""
+
+
+@dataclass(frozen=True)
+class _Changes:
+    """How much the rows (keys, rows) change with each key under a mask that hides one, and without.
+
+    `own` says that a key is a row, too.
+    """
+
+    hidden: Tensor
+    none: Tensor
+    own: bool
+
+    @property
+    def unreached(self) -> float:
+        """The mean number of keys that do not reach a row, of the rows that some key reaches."""
+        reached = self._of_others() > _NONE
+        rows = reached.any(0)
+        return float((~reached[:, rows]).sum() / max(int(rows.sum()), 1))
+
+    @property
+    def of_key(self) -> float:
+        """The mean change of a row with the key that is hidden."""
+        return self._means()[HIDDEN]
+
+    @property
+    def of_others(self) -> float:
+        """The mean change of a row with another key."""
+        means = self._means()
+        return (sum(means) - means[HIDDEN]) / (len(means) - 1)
+
+    @property
+    def is_of_row(self) -> bool:
+        """Whether the row of the hidden key changes otherwise, and no other row does."""
+        hidden, none = self._of_others(), self.none
+        if not self.own or not (hidden[:, HIDDEN] > _NONE).any():
+            return False
+        other = ((self.hidden - none).abs() > _NONE).any(0)
+        return int(other.sum()) == 1 and bool(other[HIDDEN])
+
+    def _of_others(self) -> Tensor:
+        """Return the changes without those of the row that a key itself is."""
+        return self.hidden.clone().fill_diagonal_(0.0) if self.own else self.hidden
+
+    def _means(self) -> list[float]:
+        found = self._of_others()
+        return [float(one) / (found.shape[-1] - self.own) for one in found.sum(-1)]
+
+
+_Either = _Changes | None
+
+
+def _fewer(keep: _Either, blocks: _Either) -> str:
+    """Return under which meaning clearly fewer keys are hidden, "" where none does."""
+    if keep is None or blocks is None:
+        return ""
+    if keep.unreached * _DISTINCT < blocks.unreached:
+        return "keep"
+    return "blocks" if blocks.unreached * _DISTINCT < keep.unreached else ""
+
+
+def _less(keep: _Either, blocks: _Either) -> str:
+    """Return under which meaning the hidden key counts less, and the others more."""
+    if keep is None or blocks is None:
+        return ""
+    if keep.of_key * _DISTINCT < blocks.of_key and keep.of_others > blocks.of_others:
+        return "keep"
+    less = blocks.of_key * _DISTINCT < keep.of_key and blocks.of_others > keep.of_others
+    return "blocks" if less else ""
+
+
+def _row(keep: _Either, blocks: _Either) -> str:
+    """Return under which meaning a mask hides all keys from the row of the key, and no other."""
+    if keep is None or blocks is None or keep.is_of_row == blocks.is_of_row:
+        return ""
+    return "keep" if keep.is_of_row else "blocks"
+
+
+def _changes(probe: Probe, adapter: Adapter, role: str, style: Style, keys: int) -> _Either:
+    """Return what changes under a mask of `style`, None where a call fails or gives no numbers."""
+    asked = _asked(role)
+    tried = replace(adapter, styles={**adapter.styles, role: style})
+    given = probe.given(tried, keys=keys)
+    moved = carrier(asked, given)
+    keep = _mask(style, probe, tried, role, keys)
+    hidden, none = (
+        changes(probe, tried, given, base, moved) for base in ({**given, asked: keep}, given)
+    )
+    if hidden is None or none is None or hidden.shape != none.shape:
+        return None  # a mask of this shape is refused, or broadcasts to another output
+    if not (hidden.isfinite().all() and none.isfinite().all()):
+        return None
+    rows, bare = (one.flatten(1, -2).mean(1) for one in (hidden, none))
+    own = any(given[moved] is value for name, value in given.items() if name in ("query", "x"))
+    return _Changes(rows, bare, own)
+
+
+def _asked(role: str) -> str:
+    """Return the input of the contract that a mask argument carries."""
+    return "mask" if role == "padding" else role
+
+
+def _mask(style: Style, probe: Probe, adapter: Adapter, role: str, keys: int) -> Tensor:
+    """Return a mask that probes `style`, the first for one of padding, which is narrow."""
+    tried: Sequence[Tensor] = masks_for(style, probe, adapter, keys)
+    return tried[0] if role == "padding" else tried[-1]
+
+
+def demand_polarity(code: Code, probe: Probe, adapter: Adapter, reading: Reading) -> None:
+    """Raise Uncovered for a mask whose meaning nothing shows.
+
+    A mask that changes nothing is ignored, whatever it means.
+    """
+    slots = {role: own for role, own in adapter.arguments.roles.items() if role in MASKS}
+    if adapter.arguments.padding:
+        slots["padding"] = adapter.arguments.padding
+    for slot, own in slots.items():
+        style = adapter.styles.get(slot)
+        if style is None or adapter.causal or _is_said(code, adapter, reading, own):
+            continue
+        if _is_shown(probe, adapter, slot, style):
+            continue
+        place = f"{own}:" * (len(slots) > 1)
+        without = "" if adapter.needs_mask else f", and --give {own}=None judges it without it"
+        raise Uncovered(
+            f"Nothing says what an entry of the {own} of {code.name} means: it changes the output, "
+            f"and hides no key of those that a probing call marks, neither as one that says what "
+            f"may be attended nor as one that says what is hidden. Say which one is meant: "
+            f"--set mask={place}keep or --set mask={place}blocks (in Python: mask='{place}keep')"
+            f"{without}."
+        )
+
+
+def _is_said(code: Code, adapter: Adapter, reading: Reading, own: str) -> bool:
+    """Say whether the user, words, or the ids that a mask is made of give its meaning."""
+    of_ids = code.inner is not None and code.inner.stack and own == KEEP
+    others = [one for one in adapter.signature.parameters if "_mask" in one]
+    words = meanings_by_words(own, code.words, others=others)[0]
+    return bool(of_ids or reading.meaning_of(own) or words)
+
+
+def _is_shown(probe: Probe, adapter: Adapter, slot: str, style: Style) -> bool:
+    """Say whether a mask shows its meaning, exactly or in part, or has no effect."""
+    asked = _asked(slot)
+    for keys in (7, 5):
+        number = keys_of(adapter, slot, keys)
+        given = probe.given(adapter, keys=number)
+        keep = _mask(style, probe, adapter, slot, number)
+        if isinstance(probe.called(adapter, {**given, asked: keep}), str):
+            continue
+        return (
+            mask_shows(probe, adapter, asked, keep, keys=number)
+            or leaning(probe, adapter, slot, keys) == style.meaning
+            or _is_ignored(probe, adapter, {**given, asked: keep}, asked)
+        )
+    return True
+
+
+def _is_ignored(probe: Probe, adapter: Adapter, given: Given, asked: str) -> bool:
+    """Say whether the output is that under the opposite mask, and that under one of ones.
+
+    No number under either mask is a mistake, whatever it means.
+    """
+    keep = given[asked]
+    one, other, visible = (
+        probe.called(adapter, {**given, asked: mask})
+        for mask in (keep, ~keep, torch.ones_like(keep))
+    )
+    return _alike(one, other) and (_alike(one, visible) or not _has_numbers(one))
+
+
+def _alike(one: Tensor | str, other: Tensor | str) -> bool:
+    """Say whether two outputs are alike; a call that fails shows nothing."""
+    if isinstance(one, str) or isinstance(other, str):
+        return True
+    numbers = _has_numbers(one) or _has_numbers(other)
+    return not numbers or bool(((one - other).abs() <= _SLIGHT).all())
+
+
+def _has_numbers(output: Tensor | str) -> bool:
+    return isinstance(output, Tensor) and bool(output.isfinite().any())
