@@ -77,12 +77,16 @@ def test_a_mask_that_hides_is_read_either_way(tmp_path: Path, hidden: str) -> No
     assert broken(backend, FORMULA, "multi_head_attention.masked-keys-ignored") == []
 
 
+@pytest.mark.parametrize("fill", ["-1e9", "-torch.inf"])
 @pytest.mark.parametrize("hidden", [HIDES, KEEPS])
 def test_a_mask_of_code_that_is_causal_by_itself_is_read_either_way(
-    tmp_path: Path, hidden: str
+    tmp_path: Path, hidden: str, fill: str
 ) -> None:
-    causal = "scores + torch.full(scores.shape[-2:], -1e9, dtype=scores.dtype).triu(1)\n        if"
-    source = code(hidden.replace("FILL", "-1e9")).replace("if mask", f"scores = {causal} mask", 1)
+    """With an infinite one, the first rows have no numbers under the other meaning."""
+    causal = (
+        f"scores + torch.full(scores.shape[-2:], {fill}, dtype=scores.dtype).triu(1)\n        if"
+    )
+    source = code(hidden.replace("FILL", fill)).replace("if mask", f"scores = {causal} mask", 1)
     assert broken(adapted(tmp_path, "Attention", source), FORMULA) == []
 
 

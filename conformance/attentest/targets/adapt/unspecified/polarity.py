@@ -42,12 +42,18 @@ def leaning(probe: Probe, adapter: Adapter, role: str, keys: int) -> str:
     """
     keys = keys_of(adapter, role, keys)
     for style in (one for one in STYLES if one.meaning == "keep"):
-        either = [
+        keep, blocks = (
             _changes(probe, adapter, role, replace(style, meaning=one), keys)
             for one in ("keep", "blocks")
-        ]
-        if lean := _fewer(*either) or _less(*either) or _row(*either):
-            return lean
+        )
+        if keep is None or blocks is None:
+            continue
+        if keep.has_numbers != blocks.has_numbers:  # a row that is causal, too, has no key left
+            return "keep" if keep.has_numbers else "blocks"
+        if not keep.has_numbers:
+            continue
+        if found := _fewer(keep, blocks) or _less(keep, blocks) or _row(keep, blocks):
+            return found
     return ""
 
 
@@ -61,6 +67,11 @@ class _Changes:
     hidden: Tensor
     none: Tensor
     own: bool
+
+    @property
+    def has_numbers(self) -> bool:
+        """Whether all rows are numbers under the mask."""
+        return bool(self.hidden.isfinite().all())
 
     @property
     def unreached(self) -> float:
@@ -98,37 +109,30 @@ class _Changes:
         return [float(one) / (found.shape[-1] - self.own) for one in found.sum(-1)]
 
 
-_Either = _Changes | None
-
-
-def _fewer(keep: _Either, blocks: _Either) -> str:
+def _fewer(keep: _Changes, blocks: _Changes) -> str:
     """Return under which meaning clearly fewer keys are hidden, "" where none does."""
-    if keep is None or blocks is None:
-        return ""
     if keep.unreached * _DISTINCT < blocks.unreached:
         return "keep"
     return "blocks" if blocks.unreached * _DISTINCT < keep.unreached else ""
 
 
-def _less(keep: _Either, blocks: _Either) -> str:
+def _less(keep: _Changes, blocks: _Changes) -> str:
     """Return under which meaning the hidden key counts less, and the others more."""
-    if keep is None or blocks is None:
-        return ""
     if keep.of_key * _DISTINCT < blocks.of_key and keep.of_others > blocks.of_others:
         return "keep"
     less = blocks.of_key * _DISTINCT < keep.of_key and blocks.of_others > keep.of_others
     return "blocks" if less else ""
 
 
-def _row(keep: _Either, blocks: _Either) -> str:
+def _row(keep: _Changes, blocks: _Changes) -> str:
     """Return under which meaning a mask hides all keys from the row of the key, and no other."""
-    if keep is None or blocks is None or keep.is_of_row == blocks.is_of_row:
+    if keep.is_of_row == blocks.is_of_row:
         return ""
     return "keep" if keep.is_of_row else "blocks"
 
 
-def _changes(probe: Probe, adapter: Adapter, role: str, style: Style, keys: int) -> _Either:
-    """Return what changes under a mask of `style`, None where a call fails or gives no numbers."""
+def _changes(probe: Probe, adapter: Adapter, role: str, style: Style, keys: int) -> _Changes | None:
+    """Return what changes under a mask of `style`, None where a call shows nothing."""
     asked = _asked(role)
     tried = replace(adapter, styles={**adapter.styles, role: style})
     given = probe.given(tried, keys=keys)
@@ -139,7 +143,7 @@ def _changes(probe: Probe, adapter: Adapter, role: str, style: Style, keys: int)
     )
     if hidden is None or none is None or hidden.shape != none.shape:
         return None  # a mask of this shape is refused, or broadcasts to another output
-    if not (hidden.isfinite().all() and none.isfinite().all()):
+    if not none.isfinite().all():
         return None
     rows, bare = (one.flatten(1, -2).mean(1) for one in (hidden, none))
     own = any(given[moved] is value for name, value in given.items() if name in ("query", "x"))
