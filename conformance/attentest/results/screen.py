@@ -18,6 +18,7 @@ _ASSUMED = 3
 """The largest number of assumptions that are listed."""
 _DOUBTFUL = (
     "it makes of its ids is inverted",
+    "which changes with padding",
     "it computes ",
     "=doubled-exponent",
     "embeddings and positions of ",
