@@ -23,6 +23,7 @@ _DOUBTFUL = (
     "=doubled-exponent",
     "embeddings and positions of ",
     "hides no padding",
+    "gets a mask of later tokens",
     "assumed the choices of ",
     "norm_variance=unbiased",
     "nothing is added to its scores",
