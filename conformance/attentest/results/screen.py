@@ -18,6 +18,8 @@ _ASSUMED = 3
 """The largest number of assumptions that are listed."""
 _DOUBTFUL = (
     "it makes of its ids is inverted",
+    "is held and not called",
+    "are held and not used",
     "which changes with padding",
     "it computes ",
     "=doubled-exponent",

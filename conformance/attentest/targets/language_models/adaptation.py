@@ -14,7 +14,7 @@ from attentest.targets.adapt.parameters.telling import lines, packed
 from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.adapt.reading import Reading, Unclear
 from attentest.targets.adapt.ungiven import sentence, ungiven
-from attentest.targets.language_models.beside import question_on_others
+from attentest.targets.language_models.beside import question_on_others, unused_of
 from attentest.targets.language_models.building import PROBE
 from attentest.targets.language_models.calling import MASK_FORMS, POSITION_FORMS
 from attentest.targets.language_models.continuing import with_cache
@@ -78,8 +78,8 @@ def adapt_language_model(
         return _told(*_with_mistake(adapter, inferred.mistake, inferred.line), reading)
     adapter, doubts = _with_inputs(_in_precisions(adapter), inferred)
     adapter, more = with_cache(adapter, _backend) if not adapter.call.order else (adapter, [])
-    _demand_no_others(adapter)
-    return _told(adapter, [*doubts, *more], reading)
+    unused = _unused(adapter, inferred.arguments.labels)
+    return _told(adapter, [*filter(None, [unused]), *doubts, *more], reading)
 
 
 def _with_mistake(
@@ -255,11 +255,16 @@ def _told(adapter: LanguageAdapter, doubts: list[str], reading: Reading) -> Adap
     return replace(made, understood=said, assumed=(*assumptions, *doubts), summary=summary)
 
 
-def _demand_no_others(adapter: LanguageAdapter) -> None:
-    """Raise Unclear for parameters of another result, or of an argument that gets no value."""
-    model = probe_of(adapter.building, probe_sizes(adapter.building))
-    if found := question_on_others(adapter.name, model, adapter.call, _left_out(adapter)):
+def _unused(adapter: LanguageAdapter, targets: str) -> str:
+    """Return the sentence on parameters that nothing depends on, "" for none.
+
+    Raises Unclear for those of another result, or of an argument that gets no value. `targets` is
+    the argument of labels.
+    """
+    model, call = probe_of(adapter.building, probe_sizes(adapter.building)), adapter.call
+    if found := question_on_others(adapter.name, model, call, _left_out(adapter), targets):
         raise Unclear(found)
+    return unused_of(model, call)
 
 
 def _ungiven(adapter: LanguageAdapter) -> str:

@@ -129,6 +129,10 @@ def adapt_model(
             {**found.choices, **reading.choices},
             replace(limits, dropout=limits.dropout and not fixed, fixed_dropout=fixed),
         )
+        if shared and "embedding_scale" not in adapter.choices:
+            scale = _scale_beside_rows(whole, inferred, found, shared[0])
+            choices = {"positional_encoding": "none", **scale} if scale else {}
+            adapter = replace(adapter, choices={**adapter.choices, **choices})
         made = _measured(adapter, found, reading)
         if not reading.anyway:
             demand_one_offset(name, made, made.choices)
@@ -136,6 +140,19 @@ def adapt_model(
         if shared and not adds_rows(whole, inferred, found, shared[0], is_scaled=scaled):
             raise Unclear(f"{SHARED.format(name)} {NOT_ADDED}")
         return made
+
+
+def _scale_beside_rows(
+    whole: Building, inferred: Inferred, found: FoundTable, table: str
+) -> dict[str, Value]:
+    """Return the scale of embeddings beside which rows of the `table` of positions are added.
+
+    That shows it where all other numbers are those of a mistake.
+    """
+    for name in ("sqrt-d", "none"):
+        if adds_rows(whole, inferred, found, table, is_scaled=name == "sqrt-d"):
+            return {"embedding_scale": name}
+    return {}
 
 
 def _inferred(built: Building, name: str, doc: str, reading: Reading) -> tuple[Building, Inferred]:
