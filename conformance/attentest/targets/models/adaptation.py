@@ -34,6 +34,7 @@ from attentest.targets.adapt.reading import Reading, Unclear
 from attentest.targets.adapt.ungiven import sentence
 from attentest.targets.constants.models import demand_effect, demand_explanation
 from attentest.targets.models.building import building
+from attentest.targets.models.encoded import choices_of_encoder
 from attentest.targets.models.fixed_rows import with_free_rows
 from attentest.targets.models.inferring import Inferred, infer, probe_of
 from attentest.targets.models.instances import stands_for_class
@@ -289,6 +290,8 @@ def _measured(adapter: Adapter, found: FoundTable, reading: Reading) -> AdaptedW
         adapter, findings = replace(adapter, limits=single[0]), single[1]
     demand_explanation(adapter.building, trust.explained(findings), reading, adapter.name)
     inferred = {**_kind_of_output(adapter), **adapter.choices, **measured(findings)}
+    if not trust.explained(findings):
+        inferred |= choices_of_encoder(_backend(adapter, ()), inferred)
     choices = declared_choices(inferred, reading)
     fixed = [FIXED_DROPOUT] * adapter.limits.fixed_dropout
     outside = OUTSIDE if adapter.is_surrounded else ()
