@@ -31,6 +31,7 @@ _DOUBTFUL = (
     "nothing is added to its scores",
     "before its layers get it",
     "embedding_scale=none",
+    "makes of the output of its layers",
 )
 """Words of the assumptions that are listed first, the likeliest mistakes before the others."""
 

@@ -71,7 +71,7 @@ def test_a_mask_that_reaches_no_layer_is_a_violation(
         ("ProteinLM", "labels=None", "mask=None"),
     ],
 )
-def test_what_may_hide_later_tokens_otherwise_is_asked_about(
+def test_other_ways_to_hide_later_tokens_are_asked_about(
     name: str, argument: str, hidden: str, tmp_path: Path
 ) -> None:
     code = source(name, argument, hidden)

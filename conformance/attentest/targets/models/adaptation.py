@@ -12,6 +12,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from attentest.analysis.encoded import choices_of_encoder
 from attentest.analysis.identify import Finding, identify
 from attentest.targets.adapt import trust
 from attentest.targets.adapt.assumptions import (
@@ -34,7 +35,6 @@ from attentest.targets.adapt.reading import Reading, Unclear
 from attentest.targets.adapt.ungiven import sentence
 from attentest.targets.constants.models import demand_effect, demand_explanation
 from attentest.targets.models.building import building
-from attentest.targets.models.encoded import choices_of_encoder
 from attentest.targets.models.fixed_rows import with_free_rows
 from attentest.targets.models.inferring import Inferred, infer, probe_of
 from attentest.targets.models.instances import stands_for_class

@@ -1,4 +1,4 @@
-"""What a class makes of the output of its layers: whether it is pooled, and counts padding."""
+"""The output of a class behind its layers: it is not judged, and may change with padding."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -17,9 +17,7 @@ from attentest.targets.adapt.reading import Unclear
 UNJUDGED = "not judged: what {} makes of the output of its layers"
 PADDED = "which changes with padding"
 PADS_COUNTED = (
-    f"{UNJUDGED}, {PADDED}: {{}} more padding tokens at the end, which its layers hide, give "
-    f"another output. If they are not meant to count, as in a mean of all positions, this is a "
-    f"mistake"
+    f"{UNJUDGED}, {PADDED} that they hide: a mean or a last row that counts padding is a mistake"
 )
 _MORE = 3
 """The padding tokens that are added."""
@@ -50,7 +48,7 @@ def pooling_of(wrapping: Wrapping, pad: int) -> str:
     try:
         with undisturbed():
             _randomise(wrapping.module)
-            return PADS_COUNTED.format(wrapping.name, _MORE) if _counts(wrapping, pad) else said
+            return PADS_COUNTED.format(wrapping.name) if _counts(wrapping, pad) else said
     except Unclear:  # nothing says what to give for its other arguments
         return said
 
