@@ -18,15 +18,20 @@ _ASSUMED = 3
 """The largest number of assumptions that are listed."""
 _DOUBTFUL = (
     "it makes of its ids is inverted",
+    "is held and not called",
+    "are held and not used",
+    "which changes with padding",
     "it computes ",
     "=doubled-exponent",
     "embeddings and positions of ",
     "hides no padding",
+    "gets a mask of later tokens",
     "assumed the choices of ",
     "norm_variance=unbiased",
     "nothing is added to its scores",
     "before its layers get it",
     "embedding_scale=none",
+    "makes of the output of its layers",
 )
 """Words of the assumptions that are listed first, the likeliest mistakes before the others."""
 

@@ -61,6 +61,16 @@ def test_norms_that_are_not_called_are_violations(sublayer: str, norm: str, tmp_
     assert broken(backend, "encoder.formula")
 
 
+@pytest.mark.parametrize(("idle", "called"), [("norm1", "norm2"), ("norm2", "norm1")])
+def test_the_norm_of_another_sublayer_is_a_violation(
+    idle: str, called: str, tmp_path: Path
+) -> None:
+    backend = adapted(tmp_path, "Tagger", CODE.replace(f"self.{idle}(x", f"self.{called}(x"))
+    said = f"layers.0.{idle} {HELD}: layers.0.{called} is called in its place"
+    assert any(said in one for one in backend.assumed), backend.assumed
+    assert broken(backend, "encoder.formula")
+
+
 @pytest.mark.parametrize("placed", ["post", "pre"])
 def test_sound_encoders_call_all_their_norms(placed: str, tmp_path: Path) -> None:
     code = CODE

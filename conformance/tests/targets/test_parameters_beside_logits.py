@@ -58,6 +58,32 @@ def test_a_parameter_that_nothing_depends_on_is_a_violation(tmp_path: Path) -> N
     assert report[CLAUSE].status == "violation", str(report)
 
 
+LABELLED = "    def forward(self, inputs, targets=None):"
+LOGITS = "        logits = " + RESULT.removeprefix("        return ")
+
+
+def of_loss(numbers: str) -> str:
+    """Return the end of a call that returns the loss of `numbers` beside logits, with targets."""
+    flat = "LOGITS.flatten(0, 1), targets.flatten()".replace("LOGITS", numbers)
+    loss = f"nn.functional.cross_entropy({flat}) if targets is not None else None"
+    return f"{LOGITS}\n        return logits, {loss}"
+
+
+def test_labels_show_that_nothing_depends_on_a_parameter(tmp_path: Path) -> None:
+    more = (HEAD, MORE.format("n_embd") + HEAD)
+    target = written(tmp_path, more, (CALL, LABELLED), (RESULT, of_loss("logits")))
+    report = attentest.check(target, clauses=[CLAUSE])
+    assert report[CLAUSE].status == "violation", str(report)
+    assert any("more are held and not used" in one for one in resolve.load(target).assumed)
+
+
+def test_a_head_of_the_loss_alone_is_asked_about(tmp_path: Path) -> None:
+    more = (HEAD, MORE.format("n_embd, n_vocab") + HEAD)
+    target = written(tmp_path, more, (CALL, LABELLED), (RESULT, of_loss("(x @ self.more)")))
+    with pytest.raises(Unclear, match="trains more beside the logits"):
+        resolve.load(target)
+
+
 POSITIONS = "        self.wpe = nn.Parameter(0.01 * torch.randn(n_ctx, n_embd))"
 SINES = """        speeds = 10_000 ** -(torch.arange(0, n_embd, 2).double() / n_embd)
         angles = torch.arange(n_ctx)[:, None] * speeds

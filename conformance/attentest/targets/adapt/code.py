@@ -67,8 +67,9 @@ class Code:
     documentation, `construction` is None for what is not built at sizes, `said` are sentences for
     the user. `home` is the module that holds it as `name`, None for a live object. `inner` is the
     part of `thing` that is judged, None for all of it; `entering` returns the options of what comes
-    before it, None for nothing. `of_function` are the constants that are sizes of what is not
-    built. `otherwise` is what is read where this cannot be, None for nothing.
+    before it, and `leaving` what is said of what comes behind it, None for nothing. `of_function`
+    are the constants that are sizes of what is not built. `otherwise` is what is read where this
+    cannot be, None for nothing.
     """
 
     name: str
@@ -82,6 +83,7 @@ class Code:
     home: ModuleType | None = None
     inner: Inner | None = None
     entering: Callable[[], Mapping[str, Value]] | None = None
+    leaving: Callable[[], str] | None = None
     wrapper: Wrapper | None = None
     of_function: Mapping[str, Filling] = field(default_factory=dict)
     otherwise: "Code | None" = None

@@ -14,13 +14,14 @@ from attentest.targets.adapt.parameters.telling import lines, packed
 from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.adapt.reading import Reading, Unclear
 from attentest.targets.adapt.ungiven import sentence, ungiven
-from attentest.targets.language_models.beside import question_on_others
+from attentest.targets.language_models.beside import question_on_others, unused_of
 from attentest.targets.language_models.building import PROBE
 from attentest.targets.language_models.calling import MASK_FORMS, POSITION_FORMS
 from attentest.targets.language_models.continuing import with_cache
 from attentest.targets.language_models.inference import Inferred, infer
 from attentest.targets.language_models.limits import limits_of
 from attentest.targets.language_models.numbers.mistakes import Mistake
+from attentest.targets.language_models.ordering import BY_CALLER
 from attentest.targets.language_models.probing import probe_of, probe_sizes, rounds
 from attentest.targets.language_models.profiles import nearest, spoken
 from attentest.targets.language_models.verifying import (
@@ -76,9 +77,9 @@ def adapt_language_model(
     if inferred.mistake:
         return _told(*_with_mistake(adapter, inferred.mistake, inferred.line), reading)
     adapter, doubts = _with_inputs(_in_precisions(adapter), inferred)
-    adapter, more = with_cache(adapter, _backend)
-    _demand_no_others(adapter)
-    return _told(adapter, [*doubts, *more], reading)
+    adapter, more = with_cache(adapter, _backend) if not adapter.call.order else (adapter, [])
+    unused = _unused(adapter, inferred.arguments.labels)
+    return _told(adapter, [*filter(None, [unused]), *doubts, *more], reading)
 
 
 def _with_mistake(
@@ -148,7 +149,7 @@ def _with_inputs(adapter: LanguageAdapter, inferred: Inferred) -> tuple[Language
     doubts: list[str] = []
     for own in inferred.arguments.positions[:1]:
         adapter = _with(adapter, own, _placings(adapter, own), inferred, doubts)
-    for own in inferred.arguments.masks[:1]:
+    for own in [one for one in inferred.arguments.masks if one != adapter.call.order][:1]:
         adapter = _with(adapter, own, _maskings(adapter, own), inferred, doubts)
     return adapter, [*doubts, *_complex(adapter)]
 
@@ -222,6 +223,7 @@ def _told(adapter: LanguageAdapter, doubts: list[str], reading: Reading) -> Adap
         f"assumed the choices of {spoken(own, adapter.profile)}, as measured: if you meant "
         f"others, this is a mistake, and --choice NAME=OPTION reports it"
     ]
+    assumptions += [BY_CALLER.format(adapter.call.order)] * bool(adapter.call.order)
     assumptions += adapter.building.doubts
     assumptions += [SINGLE] * ("float64" not in adapter.limits.precisions)
     assumptions += [FIXED_DROPOUT] * adapter.limits.fixed_dropout
@@ -253,11 +255,16 @@ def _told(adapter: LanguageAdapter, doubts: list[str], reading: Reading) -> Adap
     return replace(made, understood=said, assumed=(*assumptions, *doubts), summary=summary)
 
 
-def _demand_no_others(adapter: LanguageAdapter) -> None:
-    """Raise Unclear for parameters of another result, or of an argument that gets no value."""
-    model = probe_of(adapter.building, probe_sizes(adapter.building))
-    if found := question_on_others(adapter.name, model, adapter.call, _left_out(adapter)):
+def _unused(adapter: LanguageAdapter, targets: str) -> str:
+    """Return the sentence on parameters that nothing depends on, "" for none.
+
+    Raises Unclear for those of another result, or of an argument that gets no value. `targets` is
+    the argument of labels.
+    """
+    model, call = probe_of(adapter.building, probe_sizes(adapter.building)), adapter.call
+    if found := question_on_others(adapter.name, model, call, _left_out(adapter), targets):
         raise Unclear(found)
+    return unused_of(model, call)
 
 
 def _ungiven(adapter: LanguageAdapter) -> str:
@@ -270,7 +277,7 @@ def _left_out(adapter: LanguageAdapter) -> list[str]:
     with undisturbed():
         signature = inspect.signature(adapter.building(PROBE).forward)
     call, cached = adapter.call, adapter.cached
-    given = {call.tokens, call.labels, call.mask, call.positions, *call.fixed}
+    given = {call.tokens, call.labels, call.mask, call.positions, call.order, *call.fixed}
     given |= {cached.argument, cached.flag, cached.counted} if cached else set()
     return list(ungiven(signature, given))
 

@@ -1,6 +1,7 @@
 """Parameters beside the logits of a decoder-only model: those of further results and inputs."""
 
 from collections.abc import Collection, Mapping
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -11,11 +12,14 @@ from attentest.targets.language_models.numbers.tracing import widened
 from attentest.targets.models.results import parts_of
 
 
-def question_on_others(name: str, model: nn.Module, call: Call, ungiven: Collection[str]) -> str:
+def question_on_others(
+    name: str, model: nn.Module, call: Call, ungiven: Collection[str], targets: str = ""
+) -> str:
     """Return the question on trained parameters that the logits do not depend on, "" for none.
 
     They are those of another result, or they may be those of `ungiven`, the arguments that get no
-    value. Parameters that nothing depends on are a mistake, and are no question.
+    value. Parameters that nothing depends on are a mistake, and are no question: `targets` is the
+    argument of labels, for which a loss may be returned.
     """
     with widened(), torch.enable_grad():
         logits = call.compiled()(model, probe_tokens())
@@ -24,9 +28,12 @@ def question_on_others(name: str, model: nn.Module, call: Call, ungiven: Collect
             return ""
         tokens = probe_tokens().T if call.sequence_first else probe_tokens()
         labels = {call.labels: tokens} if call.labels else {}
-        result = model(**{call.tokens: tokens, **labels, **call.fixed})
-        several = [one for _, one, _ in parts_of(result) if one.requires_grad]
-        without = set(_without(several, model))
+        plain = {call.tokens: tokens, **labels, **call.fixed}
+        without = set(_without(_results(model, plain), model))
+        answered = _results(model, {**plain, targets: tokens}) if targets else []
+        if answered:
+            without &= set(_without(answered, model))
+            ungiven = [one for one in ungiven if one != targets]
     others = [one for one in rest if one not in without]
     if others:
         return (
@@ -40,6 +47,27 @@ def question_on_others(name: str, model: nn.Module, call: Call, ungiven: Collect
             f"or nothing depends on them, which is a mistake."
         )
     return ""
+
+
+def unused_of(model: nn.Module, call: Call) -> str:
+    """Return the sentence on trained parameters that the logits do not depend on, "" for none."""
+    with widened(), torch.enable_grad():
+        rest = _without(call.compiled()(model, probe_tokens()), model)
+    return _UNUSED.format(few(rest)) if rest else ""
+
+
+_UNUSED = (
+    "{} are held and not used: nothing that it returns depends on them, and without them it has "
+    "the numbers of the reference"
+)
+
+
+def _results(model: nn.Module, given: Mapping[str, Any]) -> list[Tensor]:
+    """Return the tensors that a call returns and that are trained, [] for a call that fails."""
+    try:
+        return [one for _, one, _ in parts_of(model(**given)) if one.requires_grad]
+    except Exception:  # code that a user wrote may raise anything
+        return []
 
 
 def _without(results: Tensor | list[Tensor], model: nn.Module) -> list[str]:

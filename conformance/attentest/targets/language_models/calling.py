@@ -46,8 +46,9 @@ class Call:
     `tokens` is the argument with the ids, `labels` the one that gets them a second time so that
     all steps are returned, `mask` and `positions` are those with the masks of padding and with
     positions ("" for none), `mask_form` and `position_form` expressions for them, and `fixed` are
-    constants. `sequence_first` says that tokens are (T, B), `part` is the place of the logits in
-    the result and `attribute` that it is an attribute.
+    constants. `order` is the argument that has to be given a mask of later tokens, `order_form` an
+    expression of `seen`, which is True where a token is seen. `sequence_first` says that tokens are
+    (T, B), `part` is the place of the logits in the result and `attribute` that it is an attribute.
     """
 
     tokens: str
@@ -56,6 +57,8 @@ class Call:
     positions: str = ""
     mask_form: str = "mask"
     position_form: str = "positions"
+    order: str = ""
+    order_form: str = ""
     fixed: Mapping[str, Any] = field(default_factory=dict)
     sequence_first: bool = False
     part: int | str | None = None
@@ -68,6 +71,7 @@ class Call:
             '    """Return the logits (B, T, V) for tokens (B, T)."""',
             *self._refusals(),
             f"    given = {{{', '.join(self._given())}}}",
+            *self._ordered(),
         ]
         for own, name, form in (
             (self.mask, "mask", self.mask_form),
@@ -91,6 +95,7 @@ class Call:
         phrases = [f"tokens={self.tokens}"] if self.tokens != "tokens" else ["tokens"]
         phrases += [f"tokens again as {self.labels}, to have all steps"] * bool(self.labels)
         phrases += [f"mask of padding={self.mask}"] * bool(self.mask)
+        phrases += [f"mask of later tokens={self.order}"] * bool(self.order)
         phrases += [f"positions={self.positions}"] * bool(self.positions)
         phrases += [f"{own}={value!r}" for own, value in self.fixed.items()]
         phrases += ["tokens are (T, B), sequence first"] * self.sequence_first
@@ -109,6 +114,12 @@ class Call:
             yield f'"{self.labels}": {tokens}'
         for own, value in self.fixed.items():
             yield f'"{own}": {value!r}'
+
+    def _ordered(self) -> Iterator[str]:
+        if self.order:
+            yield "    later = torch.ones(2 * tokens.shape[1:], device=tokens.device).triu(1)"
+            yield "    seen = later == 0"
+            yield f'    given["{self.order}"] = {self.order_form}'
 
     def _output(self) -> Iterator[str]:
         if self.part is not None:

@@ -24,6 +24,7 @@ from attentest.targets.language_models.numbers.mistakes import Mistake
 from attentest.targets.language_models.numbers.reader import Reader
 from attentest.targets.language_models.numbers.search import search
 from attentest.targets.language_models.numbers.tracing import widened
+from attentest.targets.language_models.ordering import may_be_ordered, with_order
 from attentest.targets.language_models.probing import Probed, probe_of, probe_sizes, probed
 from attentest.targets.language_models.profiles import nearest, spoken
 from attentest.targets.language_models.tables import table_of
@@ -65,6 +66,7 @@ def infer(thing: Callable[..., Any], name: str, reading: Reading) -> Inferred:
     """Return all that the numbers say of a model; Unclear, with one question, where they do not."""
     built, arguments, call = called(thing, name, reading)
     sizes = probe_sizes(built)
+    call = with_order(probe_of(built, sizes), call, reading.given)
     one = probed(thing, built, call, sizes, reading)
     found, mistaken, begun = search(one.reader, *one.given), None, ""
     if found is None:
@@ -74,7 +76,8 @@ def infer(thing: Callable[..., Any], name: str, reading: Reading) -> Inferred:
         read = read_with_mistake(
             one,
             lambda: probed(thing, built, call, confirming(sizes), reading),
-            continues=is_meant_to_continue(thing, name, built, call),
+            continues=is_meant_to_continue(thing, name, built, call)
+            and not may_be_ordered(probe_of(built, sizes), call, reading.given),
         )
         if read is None:
             raise Unclear(question)

@@ -4,10 +4,13 @@ One that no design makes, in every layer, is judged: the rest of the model is re
 design computes as well is asked about.
 """
 
+import ast
 import inspect
 import re
 from collections.abc import Callable, Sequence
 from typing import Any
+
+from torch import nn
 
 from attentest.targets.adapt.components import squashed
 from attentest.targets.language_models.building import Building
@@ -27,6 +30,13 @@ from attentest_spec import Sizes
 _DECODERS = re.compile(r"(gpt\d*|llama\d*|causallm|decoderonly(transformer|model)?)$")
 """Names of models that continue texts: others, as BERT, have logits for tokens as well."""
 
+_TEXTS = re.compile(r"(?<!masked)(?<!m)(languagemodel|lm|lmheadmodel)$")
+"""Names of models of language: one continues texts where its code speaks of later tokens."""
+
+_ORDER = re.compile(r"tril|triu|causal|subsequent|look_?ahead|future")
+_NO_ORDER = re.compile(r"causal\s*=\s*False")
+"""Words of code that hides later tokens, and of code that says that it does not."""
+
 _CONTINUES = ("generate", "sample")
 _FILLS_IN = re.compile(r"(?i)mask_?token|mask_?id|mlm|bert\b|bidirection|diffusion|denois|prefix")
 """Words of code that fills in tokens, or sees a part of its text whole."""
@@ -35,20 +45,53 @@ _FILLS_IN = re.compile(r"(?i)mask_?token|mask_?id|mlm|bert\b|bidirection|diffusi
 def is_meant_to_continue(thing: Callable[..., Any], name: str, built: Building, call: Call) -> bool:
     """Say whether a model is one that continues texts, so that it has to hide later tokens.
 
-    Its name says so, or a method that generates, or that it returns the last step alone to code
-    that generates.
+    Its name says so, alone or with its code, or a method that generates, or that it returns the
+    last step alone to code that generates.
     """
-    if _FILLS_IN.search(_source(thing)):
+    if _FILLS_IN.search(_source(thing)) or _is_causal_on_demand(_source(thing)):
         return False
     if _DECODERS.search(squashed(name)) or any(hasattr(thing, one) for one in _CONTINUES):
         return True
+    model = probe_of(built, probe_sizes(built))
+    if _TEXTS.search(squashed(name)) and means_order(model, thing):
+        return True
     with widened():
-        return apart_without_labels(probe_of(built, probe_sizes(built)), call) is not None
+        return apart_without_labels(model, call) is not None
+
+
+def means_order(model: nn.Module, thing: Callable[..., Any]) -> bool:
+    """Say whether the code of a model speaks of later tokens: it is meant to hide them."""
+    own = {type(one) for one in model.modules() if type(one).__module__ == thing.__module__}
+    return any(_ORDER.search(_NO_ORDER.sub("", _source_of(one))) for one in own)
+
+
+def _is_causal_on_demand(source: str) -> bool:
+    """Say whether an argument or a field that is False by default says what hides later tokens."""
+    for node in ast.walk(ast.parse(source)):
+        held: list[tuple[str, ast.expr | None]] = []
+        if isinstance(node, ast.arguments):
+            every = [*node.posonlyargs, *node.args]
+            held += zip([one.arg for one in every[::-1]], node.defaults[::-1], strict=False)
+            held += zip([one.arg for one in node.kwonlyargs], node.kw_defaults, strict=True)
+        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+            held.append((node.target.id, node.value))
+        if any("causal" in name and _is_false(value) for name, value in held):
+            return True
+    return False
+
+
+def _is_false(value: ast.expr | None) -> bool:
+    return isinstance(value, ast.Constant) and value.value is False
 
 
 def _source(thing: Callable[..., Any]) -> str:
+    """Return the source of the file of `thing`."""
+    return _source_of(inspect.getmodule(thing) or thing)
+
+
+def _source_of(thing: Any) -> str:
     try:
-        return inspect.getsource(inspect.getmodule(thing) or thing)
+        return inspect.getsource(thing)
     except (OSError, TypeError):
         return "bert"  # nothing is known of it
 

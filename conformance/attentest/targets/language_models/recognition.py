@@ -11,6 +11,7 @@ from attentest.targets.adapt.reading import Reading, Unclear
 from attentest.targets.language_models.building import PROBE
 from attentest.targets.language_models.calling import AT_START, is_causal
 from attentest.targets.language_models.inference import called
+from attentest.targets.language_models.mistaken import means_order
 from attentest.targets.language_models.probing import probe_of
 
 _NAMED = re.compile(
@@ -20,10 +21,6 @@ _NAMED = re.compile(
 """Names that only decoder-only models have: a masked language model is an encoder."""
 
 _EMBEDS = re.compile(r"(?i)vocab|embed|tokens|input_ids")
-
-_ORDER = re.compile(r"tril|triu|causal|subsequent|look_?ahead|future")
-_NO_ORDER = re.compile(r"causal\s*=\s*False")
-"""Words of code that hides later tokens, and of code that says that it does not."""
 
 
 def is_language_model(thing: Any, reading: Reading, name: str) -> bool:
@@ -43,13 +40,7 @@ def is_language_model(thing: Any, reading: Reading, name: str) -> bool:
     except Unclear:
         return named  # what cannot be read is asked about as that
     model = probe_of(built, PROBE)
-    return named or is_causal(model, call) or _means_order(model, thing)
-
-
-def _means_order(model: nn.Module, thing: type[nn.Module]) -> bool:
-    """Say whether the code of a model speaks of later tokens: it is meant to hide them."""
-    own = {type(one) for one in model.modules() if type(one).__module__ == thing.__module__}
-    return any(_ORDER.search(_NO_ORDER.sub("", _source(one))) for one in own)
+    return named or is_causal(model, call) or means_order(model, thing)
 
 
 def _takes_tokens_alone(thing: type[nn.Module]) -> bool:

@@ -12,6 +12,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from attentest.analysis.encoded import choices_of_encoder
 from attentest.analysis.identify import Finding, identify
 from attentest.targets.adapt import trust
 from attentest.targets.adapt.assumptions import (
@@ -129,6 +130,10 @@ def adapt_model(
             {**found.choices, **reading.choices},
             replace(limits, dropout=limits.dropout and not fixed, fixed_dropout=fixed),
         )
+        if shared and "embedding_scale" not in adapter.choices:
+            scale = _scale_beside_rows(whole, inferred, found, shared[0])
+            choices = {"positional_encoding": "none", **scale} if scale else {}
+            adapter = replace(adapter, choices={**adapter.choices, **choices})
         made = _measured(adapter, found, reading)
         if not reading.anyway:
             demand_one_offset(name, made, made.choices)
@@ -136,6 +141,19 @@ def adapt_model(
         if shared and not adds_rows(whole, inferred, found, shared[0], is_scaled=scaled):
             raise Unclear(f"{SHARED.format(name)} {NOT_ADDED}")
         return made
+
+
+def _scale_beside_rows(
+    whole: Building, inferred: Inferred, found: FoundTable, table: str
+) -> dict[str, Value]:
+    """Return the scale of embeddings beside which rows of the `table` of positions are added.
+
+    That shows it where all other numbers are those of a mistake.
+    """
+    for name in ("sqrt-d", "none"):
+        if adds_rows(whole, inferred, found, table, is_scaled=name == "sqrt-d"):
+            return {"embedding_scale": name}
+    return {}
 
 
 def _inferred(built: Building, name: str, doc: str, reading: Reading) -> tuple[Building, Inferred]:
@@ -272,6 +290,8 @@ def _measured(adapter: Adapter, found: FoundTable, reading: Reading) -> AdaptedW
         adapter, findings = replace(adapter, limits=single[0]), single[1]
     demand_explanation(adapter.building, trust.explained(findings), reading, adapter.name)
     inferred = {**_kind_of_output(adapter), **adapter.choices, **measured(findings)}
+    if not trust.explained(findings):
+        inferred |= choices_of_encoder(_backend(adapter, ()), inferred)
     choices = declared_choices(inferred, reading)
     fixed = [FIXED_DROPOUT] * adapter.limits.fixed_dropout
     outside = OUTSIDE if adapter.is_surrounded else ()

@@ -7,6 +7,7 @@ from attentest.targets.adapt.assumptions import assumed
 from attentest.targets.adapt.code import Code
 from attentest.targets.adapt.components import squashed
 from attentest.targets.adapt.encoders.entering import Mismatch, NotRead
+from attentest.targets.adapt.encoders.pooling import PADDED
 from attentest.targets.adapt.encoders.stack import KEEP
 from attentest.targets.adapt.reading import Reading, Unclear
 from attentest.targets.unjudged import names_padding
@@ -42,7 +43,16 @@ def entering_of(code: Code, reading: Reading, *, fits: bool) -> tuple[list[str],
     if code.entering is None:
         return [], []
     said, unsure = _compared(code, reading, fits=fits)
-    return said, [*_of_masks(code), *unsure]
+    return said, [*_of_masks(code), *unsure, *_of_output(code, reading)]
+
+
+def _of_output(code: Code, reading: Reading) -> Iterator[str]:
+    """Yield what of the output of a class is not judged; a strict reading asks about padding."""
+    sentence = code.leaving() if code.leaving is not None else ""
+    if reading.strict and PADDED in sentence:
+        raise Unclear(sentence)
+    if sentence:
+        yield sentence
 
 
 def _of_masks(code: Code) -> Iterator[str]:

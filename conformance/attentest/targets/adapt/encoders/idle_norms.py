@@ -45,10 +45,8 @@ def around_norm(component: str, found: FoundTable, findings: Mapping[str, Findin
             for variant in without_norm(component, choices):
                 if gives(variant, component, found.table, seen):
                     more = {name: choices[name] for name in _MEASURED}
-                    own = _path(variant, component, found.table)
-                    return replace(
-                        found, choices={**found.choices, **more}, idle=(_SENTENCE.format(own),)
-                    )
+                    said = _said(variant, component, found.table)
+                    return replace(found, choices={**found.choices, **more}, idle=(said,))
     return found
 
 
@@ -56,12 +54,22 @@ _SENTENCE = (
     "{} is held and not called: a norm is missing there, and but for it the numbers are those of "
     "the reference"
 )
+_REPLACED = (
+    "{} is held and not called: {} is called in its place, and but for it the numbers are those of "
+    "the reference"
+)
 
 
-def _path(variant: Variant, component: str, table: Table) -> str:
-    """Return the name of the norm that is not called, in the first layer."""
+def _said(variant: Variant, component: str, table: Table) -> str:
+    """Return the sentence on the norm that is not called."""
+    idle, _, other = variant.faults[0].slug.removeprefix(_PREFIX).partition(".")
+    names = [_path(one, component, table) for one in (idle, other) if one]
+    return _REPLACED.format(*names) if other else _SENTENCE.format(*names)
+
+
+def _path(sublayer: str, component: str, table: Table) -> str:
+    """Return the name of the norm of `sublayer` in the first layer."""
     within = "layers.0." if component in _LAYERS else ""
-    sublayer = variant.faults[0].slug.removeprefix(_PREFIX)
     return locate(f"{within}{sublayer}_norm.gain", table).name.rpartition(".")[0]
 
 
@@ -106,24 +114,28 @@ CLOSE = 1e-6
 
 
 def without_norm(component: str, declared: Choices) -> Iterator[Variant]:
-    """Yield layers, or stacks of them, in which one sublayer has no norm; none of other parts."""
+    """Yield layers, or stacks of them, in which one sublayer has no norm, or that of another."""
     layer = _LAYERS.get(component, component)
     for name in _NAMES.get(layer, ()):
-        yield Variant({}, (_fault(layer, name),), declared)
+        for other in ("", *_NAMES[layer]):
+            if other != name:
+                yield Variant({}, (_fault(layer, name, other),), declared)
 
 
 @cache
-def _fault(layer: str, name: str) -> Fault:
-    """Return the mistake that the norm of the sublayer `name` is held and not called."""
+def _fault(layer: str, name: str, other: str) -> Fault:
+    """Return the mistake that the norm of `name` is not called; that of `other` is, if any."""
 
     def norm_of(self: Any, module: Any, own: str) -> Any:
-        idle = module.step == layer and own == name
-        return nn.Identity() if idle else self.correct.norm_of(module, own)
+        if module.step != layer or own != name:
+            return self.correct.norm_of(module, own)
+        return self.correct.norm_of(module, other) if other else nn.Identity()
 
+    called = f"that of {other} is called in its place" if other else "held and not called"
     return Fault(
-        slug=f"{_PREFIX}{name}",
+        slug=f"{_PREFIX}{name}.{other}",
         clause="encoder.layer-formula",
-        wrong=f"The norm of the sublayer {name} is held and not called.",
+        wrong=f"The norm of the sublayer {name} is not called: {called}.",
         effect="It is saved, counted and never trained.",
         origin="own",
         seam="norm_of",

@@ -15,6 +15,7 @@ from attentest.targets.adapt.components import component_guessed, component_name
 from attentest.targets.adapt.construction import Construction
 from attentest.targets.adapt.encoders.entering import Entering, NotRead
 from attentest.targets.adapt.encoders.leaving import demand_output
+from attentest.targets.adapt.encoders.pooling import pooling_of
 from attentest.targets.adapt.encoders.wrapping import (
     Wrapping,
     is_list,
@@ -196,6 +197,7 @@ class _Found:
             ),
             inner=inner,
             entering=partial(self._entering, name) if self.tables else None,
+            leaving=partial(self._leaving, name) if self.tables and self._has_heads else None,
         )
 
     def _entering(self, name: str) -> Mapping[str, Value]:
@@ -216,6 +218,14 @@ class _Found:
             except Unclear as question:
                 failures.append(NotRead(str(question).partition(". ")[0]))
         raise failures[0]
+
+    def _leaving(self, name: str) -> str:
+        """Return what is said of what comes behind the layers."""
+        with undisturbed():
+            whole = self.built(Inner.around(self.sizes)).double().eval()
+        pads = "source_pad" in self.built.known
+        wrapping = Wrapping(name, whole, self.sizes, self.component, "", self.path, pads)
+        return pooling_of(wrapping, self.sizes.source_pad if pads else 0)
 
     @property
     def _has_heads(self) -> bool:

@@ -1,0 +1,63 @@
+"""The choices of a model that its encoder shows, where the output of the whole fits none."""
+
+from collections.abc import Mapping
+from itertools import product
+
+import numpy as np
+
+from attentest.analysis.identify.measure import sizes_for
+from attentest.harness.errors import Absent, BackendError, Violation
+from attentest.harness.subject import Probe, Subject
+from attentest.harness.tolerances import as_floats
+from attentest_spec import CHOICES, Backend, Choices
+from attentest_spec.choices import Value
+from attentest_spec.parameters import draw, learned_positions
+
+_AXES = ("positional_encoding", "embedding_scale", "norm_placement", "activation", "norm_epsilon")
+_EPSILONS: tuple[Value, ...] = (1e-5, 1e-6, 1e-12)
+CLOSE = 1e-6
+"""Largest relative difference between the encoded source and that of the reference."""
+
+
+def choices_of_encoder(backend: Backend, known: Mapping[str, Value]) -> dict[str, Value]:
+    """Return the options under which a source is encoded as the reference does it, {} for none.
+
+    A mistake in the decoder, or behind it, changes nothing of that. `known` are other choices.
+    """
+    try:
+        probe, source = _encoding(backend, Choices.of(known))
+        actual = as_floats(probe.output(source, method="encode"))
+    except (Absent, BackendError, Violation):
+        return {}
+    room = CLOSE * float(np.abs(actual).max(initial=0))
+    best, least = {}, room
+    for values in product(*(_options(name, known) for name in _AXES)):
+        own = dict(zip(_AXES, values, strict=True))
+        choices = Choices.of({**known, **own})
+        with np.errstate(all="ignore"):  # a wrong option may overflow where the right one does not
+            wanted = as_floats(probe.expected(source, method="encode", choices=choices).output)
+        apart = float(np.abs(wanted - actual).max()) if wanted.shape == actual.shape else np.inf
+        if apart < least:
+            best, least = own, apart
+    return best
+
+
+def _encoding(backend: Backend, known: Choices) -> tuple[Probe, np.ndarray]:
+    """Return a model with random parameters, and source tokens (2, 5) without padding."""
+    subject = Subject(backend, choices=known, precision=backend.limits.finest)
+    sizes = sizes_for(subject)
+    rng = np.random.default_rng(0)
+    probe = subject.part("model", sizes, parameters=draw("model", sizes, known, rng))
+    tokens = [one for one in range(sizes.source_vocabulary) if one != sizes.source_pad]
+    return probe, rng.choice(tokens, size=(2, min(5, sizes.max_length)))
+
+
+def _options(name: str, known: Mapping[str, Value]) -> list[Value]:
+    if name in known:
+        return [known[name]]
+    if name == "norm_epsilon":
+        return list(_EPSILONS)
+    options: list[Value] = [one.name for one in CHOICES[name].options]
+    if name == "positional_encoding":  # trained ones show in the parameters
+        return [one for one in options if not learned_positions(Choices.of({name: one}))]
+    return options
