@@ -178,7 +178,7 @@ DRAWN = [
 ]
 
 
-@pytest.mark.proof
+@pytest.mark.exhaustive
 def test_two_mistakes_at_once_are_named_where_none_fits_alone() -> None:
     """Of drawn pairs, both are named, or a variant that answers the same in every example."""
     judged_pairs = told = 0

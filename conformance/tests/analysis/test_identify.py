@@ -203,7 +203,7 @@ MEASURED_IN = [
         model,
         name=f"{name}={value}-{model}",
         unit=model == first and in_share(f"{name}={value}", 8),
-        rest=2 if model == first else 8,
+        rest=8 if model == first else 32,
     )
     for name, value in OPTIONS
     for first in [one_of(REFERENCE_MODELS, f"{name}={value}")]
@@ -235,7 +235,7 @@ def drawn(seed: int) -> dict[str, Value]:
     return choices
 
 
-@share(16)
+@share(16, rest=16)
 @pytest.mark.parametrize("seed", range(16))
 def test_deviations_in_many_choices_at_once_are_measured(seed):
     choices, declared = drawn(seed), drawn(seed + 1000)

@@ -9,7 +9,7 @@ from attentest.judging.judge import judge
 from attentest_spec.clauses import clauses
 
 
-@share(25, rest=6)
+@share(25, rest=24)
 @pytest.mark.parametrize("name", UNUSUAL)
 def test_unusual_implementation_raises_no_alarm(name: str) -> None:
     backend = UNUSUAL[name]

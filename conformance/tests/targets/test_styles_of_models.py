@@ -50,7 +50,7 @@ def test_constants_of_a_language_model_are_its_sizes(tmp_path: Path) -> None:
     assert status(space["backend"], "language_model.causality") is Status.PASS
 
 
-@pytest.mark.proof
+@pytest.mark.exhaustive
 def test_mistakes_in_such_a_model_are_asked_about_or_violations(tmp_path: Path) -> None:
     lecture = LANGUAGE_MODELS / "lecture.py", "GPTLanguageModel", *CONSTANTS
     with pytest.raises(Unclear):

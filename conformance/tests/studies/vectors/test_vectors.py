@@ -88,7 +88,7 @@ def judged(expected: Expected) -> Array:
     return expected.array if expected.rows is None else expected.array[expected.rows]
 
 
-@pytest.mark.proof
+@pytest.mark.exhaustive
 def test_every_component_is_there_in_both_precisions(everything):
     told = {(one.recipe.component, one.precision) for one in everything}
     exact = {name for name in PARTS if COMPONENTS[name].chapter in ("masks", "batch")}
