@@ -44,6 +44,6 @@ def test_one_of_few_is_a_unit_test(items: list[pytest.Item]) -> None:
     assert sum(one.get_closest_marker("proof") is None for one in few) == 1
 
 
-def test_what_is_exhaustive_is_no_unit_test(items: list[pytest.Item]) -> None:
+def test_an_exhaustive_test_is_no_unit_test(items: list[pytest.Item]) -> None:
     alone = {one.name: one.get_closest_marker("proof") is None for one in items[-2:]}
     assert alone == {"test_costly": False, "test_plain": True}
