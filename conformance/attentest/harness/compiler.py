@@ -1,7 +1,7 @@
 """Postpones the import of torch's compiler, which takes as long as that of torch itself.
 
 The optimisers of torch import it for two functions that change nothing where no code is compiled.
-A module of these two stands in its place until anything else of it is used.
+A placeholder has these two until anything else of the compiler is used, and imports it then.
 """
 
 import sys
@@ -22,7 +22,7 @@ def postpone_compiler() -> None:
 
 
 class _Finder(MetaPathFinder):
-    """Finds the module that stands for the compiler, once."""
+    """Finds the placeholder of the compiler, once."""
 
     used = False
 
@@ -32,20 +32,20 @@ class _Finder(MetaPathFinder):
         if fullname == COMPILER and not self.used:
             self.used = True
             real = PathFinder.find_spec(fullname, path)
-            return real and ModuleSpec(fullname, _Stand(real))
+            return real and ModuleSpec(fullname, _PlaceholderLoader(real))
         if fullname.startswith(f"{COMPILER}.") and fullname in sys.modules:
-            return ModuleSpec(fullname, _There(sys.modules[fullname]))
+            return ModuleSpec(fullname, _LoadedPart(sys.modules[fullname]))
         return None
 
 
-class _Stand(Loader):
-    """Makes the module that stands for the compiler."""
+class _PlaceholderLoader(Loader):
+    """Makes the placeholder of the compiler."""
 
     def __init__(self, real: ModuleSpec) -> None:
         self._real = real
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
-        module = _Postponed(spec.name)
+        module = _Placeholder(spec.name)
         module.__file__ = self._real.origin
         return module
 
@@ -53,8 +53,8 @@ class _Stand(Loader):
         """Execute nothing."""
 
 
-class _There(Loader):
-    """Gives a part of the compiler that the compiler has imported, when that was asked for it."""
+class _LoadedPart(Loader):
+    """Gives a part of the compiler that the import of the compiler has loaded already."""
 
     def __init__(self, module: ModuleType) -> None:
         self._module, self._spec = module, module.__spec__
@@ -66,8 +66,8 @@ class _There(Loader):
         module.__spec__ = self._spec
 
 
-class _Postponed(ModuleType):
-    """Stands for the compiler, and imports it where more of it is used than optimisers do."""
+class _Placeholder(ModuleType):
+    """Has what optimisers use of the compiler, and imports it where more of it is used."""
 
     def graph_break(self, msg: str = "") -> None:
         """Do nothing, as this function does where no code is compiled."""
@@ -81,7 +81,7 @@ class _Postponed(ModuleType):
         disabled: list[Callable[..., Any]] = []
 
         def call(*args: Any, **kwargs: Any) -> Any:
-            if isinstance(sys.modules.get(COMPILER), _Postponed):
+            if isinstance(sys.modules.get(COMPILER), _Placeholder):
                 return fn(*args, **kwargs)
             if not disabled:
                 disabled.append(_imported().disable(fn, recursive, **options))
@@ -99,7 +99,7 @@ class _Postponed(ModuleType):
 
 def _imported() -> ModuleType:
     """Import the compiler, if it is not there."""
-    if isinstance(sys.modules.get(COMPILER), _Postponed):
+    if isinstance(sys.modules.get(COMPILER), _Placeholder):
         del sys.modules[COMPILER]
         parent, _, name = COMPILER.rpartition(".")
         vars(sys.modules[parent]).pop(name, None)  # its own modules are asked for in there
