@@ -161,6 +161,16 @@ class TorchPart:
     def _places(self) -> dict[str, Place]:
         return {name: locate(name, self._recipe.parameters) for name in self._names}
 
+    def room(self, name: str) -> tuple[int, ...]:
+        """Return the shape of the canonical parameter `name` in the module, whatever it declares.
+
+        Raises KeyError where the parameter map has no entry for it, and ValueError where the module
+        has no parameter of that entry.
+        """
+        place = locate(name, self._recipe.parameters)
+        stored = require_mapped(self._parameters(), name, place, "module")
+        return tuple(place.read(stored, *self._heads).shape)
+
     def load(self, parameters: Mapping[str, Array]) -> None:
         """Copy canonical `parameters` into the module; ValueError for missing or extra ones."""
         places = self._places

@@ -5,6 +5,7 @@ from collections import ChainMap
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from itertools import product
+from typing import Any
 
 import numpy as np
 
@@ -70,22 +71,89 @@ def structures(subject: Subject, component: str, sizes: Sizes) -> Iterator[tuple
     """
     declared = Choices.of(subject.backend.choices)
     _demand_build(subject, component, sizes)
-    refusal: Exception = Absent("no structure was tried")
+    builder = _Builder(subject, component, sizes)
+    last = Choices()
     starts = [Choices(), *([Choices(attention_sink="per-head")] * _has_sink(component, declared))]
-    grown = (one for start in starts[::-1] for one in _grown(subject, component, sizes, start))
-    for candidates in (grown, _untied(component, sizes), _tied(component, sizes)):
+    grown = (one for start in starts[::-1] for one in _grown(builder, start))
+    for candidates in (grown, _untied(builder), _tied(builder)):
         found = False
-        for choices in candidates:
-            try:
-                probe = _built(subject, component, sizes, choices)
-            except (Absent, BackendError, Violation) as failure:
-                refusal = failure
-                continue
-            found = True
-            yield choices, probe
+        for last in candidates:
+            if builder.takes(last):
+                found = True
+                yield last, builder.probe
         if found:
             return
-    raise refusal
+    builder.built(last)
+    raise Absent("no structure was taken")
+
+
+class _Builder:
+    """Builds a component in one structure after the other."""
+
+    def __init__(self, subject: Subject, component: str, sizes: Sizes) -> None:
+        self.subject, self.component, self.sizes = subject, component, sizes
+        self.probe: Probe
+        self._parts: dict[str, Any] = {}
+        self._rooms: dict[tuple[str, str], tuple[int, ...] | None] = {}
+
+    def takes(self, choices: Choices) -> bool:
+        """Say whether a part takes the parameters of a structure: it is `probe` then."""
+        if not self.may_take(choices):
+            return False
+        try:
+            self.probe = self.built(choices)
+        except (Absent, BackendError, Violation):
+            return False
+        return True
+
+    def built(self, choices: Choices) -> Probe:
+        """Build a part and load different parameters, or raise what it raises."""
+        drawn = draw(self.component, self.sizes, choices, np.random.default_rng(5), decimals=6)
+        self._ask_for(choices)
+        return self.subject.part(self.component, self.sizes, parameters=drawn or None)
+
+    def _ask_for(self, choices: Choices) -> None:
+        self.subject.begin()
+        self.subject.backend = asking(self.subject.backend, choices)
+
+    def may_take(self, choices: Choices) -> bool:
+        """Say whether a part may have room for the parameters of a structure.
+
+        One part is asked about every parameter, where it can be: there are thousands of structures.
+        """
+        wanted = shapes(self.component, self.sizes, choices)
+        return all(self._room(choices, one) in (shape, None) for one, shape in wanted.items())
+
+    def _room(self, choices: Choices, name: str) -> tuple[int, ...] | None:
+        """Return the shape of a parameter in a part, () for none and None where nothing tells."""
+        key = choices.key_heads, name
+        if key not in self._rooms:
+            self._rooms[key] = _asked(self._part(choices), name)
+        return self._rooms[key]
+
+    def _part(self, choices: Choices) -> Any:
+        """Return a part that has nothing loaded, None where it cannot be built."""
+        if choices.key_heads not in self._parts:
+            self._ask_for(choices)
+            try:
+                part = self.subject.part(self.component, self.sizes).part
+            except (Absent, BackendError, Violation):
+                part = None
+            self._parts[choices.key_heads] = part
+        return self._parts[choices.key_heads]
+
+
+def _asked(part: Any, name: str) -> tuple[int, ...] | None:
+    """Return the shape that a part tells, () for no such parameter, None where it cannot tell."""
+    if not hasattr(part, "room"):
+        return None
+    try:
+        found: tuple[int, ...] = part.room(name)
+    except (KeyError, ValueError):
+        return ()
+    except Exception:  # a map may be wrong in any way, which loading reports
+        return None
+    return found
 
 
 def _has_sink(component: str, declared: Choices) -> bool:
@@ -110,37 +178,30 @@ def _demand_build(subject: Subject, component: str, sizes: Sizes) -> None:
     raise refusal
 
 
-def _grown(subject: Subject, component: str, sizes: Sizes, start: Choices) -> Iterator[Choices]:
+def _grown(builder: _Builder, start: Choices) -> Iterator[Choices]:
     """Yield the fullest structure from `start` on, found parameter by parameter, if there is one.
 
     Works for parts that leave alone what they are not given, as the torch adapter does.
     """
-
-    def takes(choices: Choices) -> bool:
-        try:
-            _built(subject, component, sizes, choices)
-        except (Absent, BackendError, Violation):
-            return False
-        return True
-
     fewest = start.but(tying="none").but(**{axis: options[0] for axis, options in SHAPED.items()})
     bare = [fewest.but(head_width=width) for width in SHAPED["head_width"]]
-    full = next((one for one in bare if takes(one)), None)
+    full = next((one for one in bare if builder.takes(one)), None)
     if full is None:
         return
-    for axis in _relevant(component):
+    for axis in _relevant(builder.component):
         for more in _shaped(axis)[1:] if axis != "head_width" else ():
-            if takes(full.but(**more)):
+            if builder.takes(full.but(**more)):
                 full = full.but(**more)
     yield full
 
 
-def _untied(component: str, sizes: Sizes) -> Iterator[Choices]:
+def _untied(builder: _Builder) -> Iterator[Choices]:
     """Yield every set of shapes once, with no two parameters the same, the fullest first."""
     loose = Choices(norm_sharing="separate", tying="none")
-    sets = product(*(_shaped(axis) for axis in _relevant(component)))
+    sets = product(*(_shaped(axis) for axis in _relevant(builder.component)))
     shaped = [loose.but(**dict(ChainMap(*changes))) for changes in sets]
-    yield from sorted(shaped, key=lambda one: -count(component, sizes, one))
+    left = filter(builder.may_take, shaped)
+    yield from sorted(left, key=lambda one: -count(builder.component, builder.sizes, one))
 
 
 def _relevant(component: str) -> list[str]:
@@ -155,12 +216,13 @@ def _shaped(axis: str) -> list[dict[str, Value]]:
     return [{axis: first}, *({axis: rest[0], "position_offset": one} for one in OFFSETS)]
 
 
-def _tied(component: str, sizes: Sizes) -> Iterator[Choices]:
+def _tied(builder: _Builder) -> Iterator[Choices]:
     """Yield the sets of shapes for parts that refuse different values for tied parameters."""
+    untied = list(_untied(builder))
     for sharing, tying in list(product(*TIED.values()))[1:]:
-        for one in _untied(component, sizes):
+        for one in untied:
             choices = one.but(norm_sharing=sharing, tying=tying)
-            if tied(component, sizes, choices):
+            if tied(builder.component, builder.sizes, choices):
                 yield choices
 
 
@@ -168,14 +230,6 @@ def _differ(component: str, axis: str) -> bool:
     sizes = Sizes(kv_heads=1)
     tables = [shapes(component, sizes, Choices().but(**{axis: v})) for v in SHAPED[axis]]
     return any(table != tables[0] for table in tables)
-
-
-def _built(subject: Subject, component: str, sizes: Sizes, choices: Choices) -> Probe:
-    """Build a part and load different parameters, or raise what it raises."""
-    subject.begin()
-    subject.backend = asking(subject.backend, choices)
-    parameters = draw(component, sizes, choices, np.random.default_rng(5), decimals=6)
-    return subject.part(component, sizes, parameters=parameters or None)
 
 
 def ties(probe: Probe, choices: Choices) -> dict[str, str | None]:

@@ -5,6 +5,8 @@ from dataclasses import replace
 from functools import partial
 from itertools import product
 
+import numpy as np
+
 from attentest.targets.language_models.numbers.constants import EPSILONS
 from attentest.targets.language_models.numbers.findings import Found, State
 from attentest.targets.language_models.numbers.places import View
@@ -34,11 +36,17 @@ def norms(reader: Reader, found: Found, path: str, x: Floats) -> Iterator[State]
 def _searched(reader: Reader, known: Options, x: Floats) -> Iterator[tuple[Options, Views, Floats]]:
     for options in kinds(reader, known):
         chosen = Choices.of({**reader.declared, **options})
-        for views in parameters(reader, options, x.shape[-1]):
+        for views in parameters(reader, options, norm(bare(reader, chosen, x.shape[-1]), x)):
             values = {name: one.values for name, one in views.items()}
             y = norm(Setting(reader.sizes, chosen, values), x)
             if reader.holds(y):
                 yield options, views, y
+
+
+def bare(reader: Reader, choices: Choices, width: int) -> Setting:
+    """Return the setting of a norm of `width` columns whose weight and bias change nothing."""
+    one = 0.0 if choices.rms_weight == "one-plus-weight" and choices.norm_kind == "rms" else 1.0
+    return Setting(reader.sizes, choices, {"gain": np.full(width, one)})
 
 
 def left_out(reader: Reader, found: Found, path: str, x: Floats, other: str) -> Iterator[State]:
@@ -92,13 +100,35 @@ def _values(reader: Reader, name: str) -> list[Value]:
     return sorted(found, key=lambda one: one != "present") if name.endswith("_bias") else found
 
 
-def parameters(reader: Reader, options: Options, width: int) -> Iterator[Views]:
-    """Yield the parameters that a norm of `width` columns may have under `options`."""
+def parameters(reader: Reader, options: Options, normalised: Floats) -> Iterator[Views]:
+    """Yield the parameters with which the call may compute a norm under `options`.
+
+    `normalised` (.., D) are the rows without weight and bias. The sum of all numbers rules most
+    parameters out, which takes a hundredth of the time that the formula does for each of them.
+    """
+    width = normalised.shape[-1]
     whole = [one for one in reader.rows(width) if not one.place.part and not one.place.span]
     gains: list[View | None] = [None] if options.get("rms_weight") == "none" else [*whole]
     has_bias = options.get("norm_bias", options.get("rms_bias")) == "present"
-    for gain in gains:
-        for bias in whole if has_bias else [None]:
-            if bias is None or bias is not gain:
-                held = {"gain": gain, "bias": bias}
-                yield {name: one for name, one in held.items() if one is not None}
+    biases: list[View | None] = [*whole] if has_bias else [None]
+    if not gains or not biases:
+        return
+    weights = _stacked(gains, width, 1.0)
+    if options.get("rms_weight") == "one-plus-weight":
+        weights = weights + 1
+    shifts = _stacked(biases, width, 0.0)
+    columns = normalised.reshape(-1, width)
+    sums = (weights @ columns.sum(axis=0))[:, None] + len(columns) * shifts.sum(axis=1)
+    scale = np.abs(normalised).max() * np.abs(weights).max(axis=1)
+    largest = scale[:, None] + np.abs(shifts).max(axis=1)
+    for at, to in np.argwhere(reader.trace.may_hold(normalised.size, sums, largest)):
+        gain, bias = gains[at], biases[to]
+        if bias is None or bias is not gain:
+            held = {"gain": gain, "bias": bias}
+            yield {name: one for name, one in held.items() if one is not None}
+
+
+def _stacked(views: list[View | None], width: int, default: float) -> Floats:
+    """Return the numbers of the views (N, D), `default` for None."""
+    rows = [np.full(width, default) if one is None else one.values for one in views]
+    return np.stack(rows)

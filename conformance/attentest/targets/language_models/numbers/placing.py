@@ -8,7 +8,7 @@ import numpy as np
 
 from attentest.targets.language_models.numbers.constants import BASES
 from attentest.targets.language_models.numbers.findings import against
-from attentest.targets.language_models.numbers.norms import Options, kinds, parameters
+from attentest.targets.language_models.numbers.norms import Options, bare, kinds, parameters
 from attentest.targets.language_models.numbers.places import View
 from attentest.targets.language_models.numbers.reader import Reader
 from attentest_spec import CHOICES, Choices
@@ -115,12 +115,14 @@ def _norms(reader: Reader, known: Options, query: Floats, key: Floats) -> Iterat
 
 def _normalised(reader: Reader, rms: Options, name: str, x: Floats) -> Iterator[Way]:
     """Yield the norms called `name` of the heads x that the call computes."""
-    widths = {"per-head": x.shape[-1], "whole-projection": x.shape[1] * x.shape[-1]}
-    for kind, width in widths.items():
+    rows = {"per-head": x, "whole-projection": _merged(x)}
+    for kind, values in rows.items():
         for found in kinds(reader, {"rms_bias": "none", **rms, "norm_kind": "rms"}):
+            choices = Choices.of({**reader.declared, **found})
+            plain = rms_norm(bare(reader, choices, values.shape[-1]), values)
             options: Options = {"query_key_norm": kind, **found}
             del options["norm_kind"]
-            for held in parameters(reader, options, width):
+            for held in parameters(reader, options, plain):
                 views = {f"{name}.{leaf}": view for leaf, view in held.items()}
                 if reader.holds(_normal(reader, options, views, name, x)):
                     yield options, views
@@ -138,5 +140,9 @@ def _normal(reader: Reader, options: Options, views: Views, name: str, x: Floats
         return np.asarray(x / np.maximum(length, LEAST_LENGTH))
     if options["query_key_norm"] == "per-head":
         return rms_norm(given.under(name), x)
-    merged = x.swapaxes(1, 2).reshape(len(x), x.shape[2], -1)
-    return split(rms_norm(given.under(name), merged), x.shape[1])
+    return split(rms_norm(given.under(name), _merged(x)), x.shape[1])
+
+
+def _merged(x: Floats) -> Floats:
+    """Return the heads x (B, H, T, E) side by side, (B, T, H * E)."""
+    return x.swapaxes(1, 2).reshape(len(x), x.shape[2], -1)

@@ -17,11 +17,14 @@ from torch.utils._pytree import tree_leaves, tree_map
 from attentest.analysis.lines.recording import Place, is_users
 from attentest.analysis.lines.torch_recording import place_of
 from attentest.targets.adapt.probing import undisturbed
-from attentest_spec.setting import Floats
+from attentest_spec.setting import Floats, Mask
 from attentest_spec.torch.flops import OperationMode
 
 NEAR = 1e-9
 """Numbers are equal where they differ by less than this part of the largest of them."""
+
+_SUMS_APART = 100.0
+"""Sums of equal numbers may differ by so much more, as these may be computed in another way."""
 
 _WIDER = {torch.float32: torch.float64, torch.complex64: torch.complex128}
 
@@ -125,10 +128,8 @@ class Trace(OperationMode):
         if size not in self._found:
             return False
         with np.errstate(over="ignore", invalid="ignore"):  # fills as large as the format allows
-            if size not in self._sums:
-                self._sums[size] = np.array([one.values.sum() for one in self._found[size]])
             room = NEAR * float(np.abs(values).max())
-            near = np.flatnonzero(np.abs(self._sums[size] - values.sum()) <= room * size)
+            near = np.flatnonzero(np.abs(self._sums_of(size) - values.sum()) <= room * size)
         if not len(near):  # most formulas: nothing has to be sorted
             return False
         own = np.sort(values, axis=None)
@@ -136,6 +137,25 @@ class Trace(OperationMode):
         for number, one in enumerate(equal if known else ()):
             one.known, one.first = True, number == 0
         return bool(equal)
+
+    def may_hold(self, size: int, sums: Floats, largest: Floats) -> Mask:
+        """Say for arrays of `size` numbers whether a result may have theirs.
+
+        Their `sums` decide, and bounds of the `largest` of their numbers, of any one shape.
+        """
+        if size not in self._found:
+            return np.zeros(sums.shape, bool)
+        with np.errstate(over="ignore", invalid="ignore"):
+            room = _SUMS_APART * NEAR * size * largest
+            apart = np.abs(self._sums_of(size) - sums[..., None])
+            return np.asarray((apart <= room[..., None]).any(axis=-1))
+
+    def _sums_of(self, size: int) -> Floats:
+        """Return the sums of the results of `size` numbers."""
+        if size not in self._sums:
+            with np.errstate(over="ignore", invalid="ignore"):
+                self._sums[size] = np.array([one.values.sum() for one in self._found[size]])
+        return self._sums[size]
 
     def place(self, values: Floats) -> Place | None:
         """Return the innermost line that first computes these numbers, None for none."""
