@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
-from torch.utils._pytree import tree_leaves, tree_map
+from torch.utils._pytree import tree_leaves
 
 from attentest.analysis.lines.recording import Place, is_users
 from attentest.analysis.lines.torch_recording import place_of
@@ -41,8 +41,8 @@ class _Widened(TorchFunctionMode):
         """Call `func` with double precision in the place of single precision."""
         if func is Tensor.float:
             return args[0].double()
-        wider = tree_map(_wider, (tuple(args), kwargs or {}))
-        return func(*wider[0], **wider[1])
+        named = {name: _wider(one) for name, one in (kwargs or {}).items()}
+        return func(*map(_wider, args), **named)
 
 
 def _wider(value: Any) -> Any:
