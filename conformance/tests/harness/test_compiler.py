@@ -4,6 +4,7 @@ import subprocess
 import sys
 
 import pytest
+from proof import item
 
 BEGIN = """
 import sys
@@ -64,6 +65,14 @@ step()
 """
 
 
-@pytest.mark.parametrize("code", [TRAINED, COMPILED, PART, ATTRIBUTE])
+@pytest.mark.parametrize(
+    "code",
+    [
+        item(TRAINED, name="trained", unit=True),
+        item(COMPILED, name="compiled", unit=False),
+        item(PART, name="part", unit=True),
+        item(ATTRIBUTE, name="attribute", unit=False),
+    ],
+)
 def test_the_compiler_is_imported_once_it_is_used(code: str) -> None:
     subprocess.run([sys.executable, "-c", BEGIN + code], check=True)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 from folders import SUPPORT
-from proof import share
+from proof import item
 
 from attentest.interfaces.cli.main import main
 from attentest.results.stream import schema
@@ -73,18 +73,18 @@ def test_with_nothing_else_installed_a_run_says_what_to_do(monkeypatch: pytest.M
     assert "No backend is installed" in result.output
 
 
-@share(6)
 @pytest.mark.parametrize(
     "words",
     [
-        ("run", "zz-lent", *CLAUSE),
-        ("run", "zz-lent", "zz-there", *CLAUSE),
-        ("check", "zz-lent", *CLAUSE),
-        ("identify", "zz-lent"),
-        ("compare", "zz-there", "zz-lent"),
-        ("trace", "zz-lent"),
+        item(words, name=" ".join(words), unit=words[0] in ("run", "identify"))
+        for words in (
+            ("run", "zz-lent", "zz-there", *CLAUSE),
+            ("check", "zz-lent", *CLAUSE),
+            ("identify", "zz-lent"),
+            ("compare", "zz-there", "zz-lent"),
+            ("trace", "zz-lent"),
+        )
     ],
-    ids=" ".join,
 )
 def test_named_it_cannot_be_loaded(words: tuple[str, ...]) -> None:
     result = ran(*words)

@@ -42,7 +42,7 @@ from attentest_spec.recipes import RecipeBackend
 from attentest_spec.setting import Array
 from attentest_spec.sizes import Sizes
 from attentest_spec.torch.flops import count_flops
-from attentest_spec.torch.inventory import facts, modules, tensors
+from attentest_spec.torch.inventory import inventory
 from attentest_spec.torch.meta import OnMeta
 from attentest_spec.torch.placement import Placement, random_state, without_tf32
 from attentest_spec.torch.settings import settings, watch
@@ -368,21 +368,7 @@ class TorchPart:
 
     def inventory(self) -> Mapping[str, Mapping[str, Any]]:
         """List parameters, buffers, loose tensors, modes and the saved state."""
-        module = self._module
-        return {
-            "parameters": {
-                name: {**facts(value), "trained": value.requires_grad}
-                for name, value in module.named_parameters()
-            },
-            "buffers": {name: facts(value) for name, value in module.named_buffers()},
-            "loose": {
-                f"{name}.{key}".lstrip("."): facts(value)
-                for name, inner in module.named_modules()
-                for key, value in tensors(inner)
-            },
-            "modes": {name: inner.training for name, inner in modules(module)},
-            "state": {name: tuple(value.shape) for name, value in module.state_dict().items()},
-        }
+        return inventory(self._module)
 
     def global_state(self) -> Mapping[str, Any]:
         """Return torch's global state, and which of it building and calling have changed."""

@@ -65,3 +65,21 @@ def facts(value: Tensor) -> dict[str, Any]:
         "dtype": str(value.dtype).removeprefix("torch."),
         "device": value.device.type,
     }
+
+
+def inventory(module: nn.Module) -> dict[str, dict[str, Any]]:
+    """List parameters, buffers, loose tensors, modes and the saved state of a module."""
+    return {
+        "parameters": {
+            name: {**facts(value), "trained": value.requires_grad}
+            for name, value in module.named_parameters()
+        },
+        "buffers": {name: facts(value) for name, value in module.named_buffers()},
+        "loose": {
+            f"{name}.{key}".lstrip("."): facts(value)
+            for name, inner in module.named_modules()
+            for key, value in tensors(inner)
+        },
+        "modes": {name: inner.training for name, inner in modules(module)},
+        "state": {name: tuple(value.shape) for name, value in module.state_dict().items()},
+    }

@@ -145,7 +145,7 @@ class _Builder:
 
 def _asked(part: Any, name: str) -> tuple[int, ...] | None:
     """Return the shape that a part tells, () for no such parameter, None where it cannot tell."""
-    if not hasattr(part, "room"):
+    if not hasattr(type(part), "room"):  # a part may answer to any name by itself
         return None
     try:
         found: tuple[int, ...] = part.room(name)

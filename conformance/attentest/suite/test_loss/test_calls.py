@@ -14,7 +14,7 @@ from attentest.suite.test_loss.cases import (
     draw_sizes,
     draw_target,
 )
-from attentest.testing.assertions import equal
+from attentest.testing.assertions import equal, near
 from attentest.testing.draw import Draw
 from attentest.testing.refusal import (
     accepts,
@@ -36,7 +36,11 @@ def test_calls_independent(subject: Subject, draw: Draw) -> None:
         check_loss(
             probe, draw_output(draw, sizes, batch, length), other, what="loss of a later call"
         )
-    equal(probe.output(output, target), first, what="loss of the first batch once more")
+    again, what = probe.output(output, target), "loss of the first batch once more"
+    if subject.device == "cpu":
+        equal(again, first, what=what)
+    else:  # where the terms of a sum may be added in another order at every call
+        near(subject, again, first, terms=target.size, what=what)
 
 
 @check("loss.any-memory-layout")
