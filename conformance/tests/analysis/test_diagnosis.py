@@ -119,6 +119,7 @@ def test_most_mistakes_in_numbers_are_named_first() -> None:
     assert len(named_first) >= 0.95 * len(of_models), {f.slug for f in of_models} - {*named_first}
 
 
+@pytest.mark.proof
 @share(12)
 @pytest.mark.parametrize("fault", REST, ids=name_of)
 def test_other_mistakes_are_known_by_the_clause_that_fails(fault: Fault) -> None:

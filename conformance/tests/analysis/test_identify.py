@@ -235,6 +235,7 @@ def drawn(seed: int) -> dict[str, Value]:
     return choices
 
 
+@pytest.mark.proof
 @share(16, rest=16)
 @pytest.mark.parametrize("seed", range(16))
 def test_deviations_in_many_choices_at_once_are_measured(seed):
@@ -246,6 +247,7 @@ def test_deviations_in_many_choices_at_once_are_measured(seed):
     assert all(one.status == CANNOT_TELL or one.components for one in found.values())
 
 
+@pytest.mark.proof
 @share(4)
 @pytest.mark.parametrize(("component", "seed"), list(product(FINDABLE, range(100, 102))))
 def test_component_alone_shows_all_that_it_contains(component, seed):
@@ -260,6 +262,7 @@ def test_component_alone_shows_all_that_it_contains(component, seed):
     assert all(one.agrees for one in rest)
 
 
+@pytest.mark.proof
 @share(8)
 @pytest.mark.parametrize("name", OWN)
 def test_installed_backends_are_as_they_declare(name):

@@ -59,6 +59,7 @@ class Squared(Plain):
         return super().mix(weights * weights, value)
 
 
+@pytest.mark.proof
 def test_mistake_in_attention_is_no_option_and_leaves_the_norms():
     backend = sole(reference_backend(Squared, OPTIONS["pairs"]), "language_model")
     found = identify(replace(backend, choices={}))

@@ -353,6 +353,7 @@ def test_mask_that_allows_everything_is_not_missing():
     assert beside.neighbours(masked) == {scores.number}
 
 
+@pytest.mark.proof
 def test_submodule_that_was_not_given_its_mask_is_not_blamed(tmp_path):
     file = tmp_path / "layer.py"
     file.write_text(LAYER, encoding="utf-8")

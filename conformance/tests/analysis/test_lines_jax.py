@@ -29,6 +29,7 @@ def located(mistake: Mistake, folder: Path) -> Location:
     return location
 
 
+@pytest.mark.proof
 @pytest.mark.parametrize(
     ("slug", "computed"),
     [

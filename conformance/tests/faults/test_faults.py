@@ -332,6 +332,7 @@ def test_catalogue_loads_every_module_of_its_chapters():
             assert ".".join(("attentest.faults", *parts)) in sys.modules
 
 
+@pytest.mark.proof
 def test_catalogue_is_loaded_on_demand():
     code = (
         "import sys, attentest.faults as f; assert 'attentest.faults.attention' not in sys.modules;"

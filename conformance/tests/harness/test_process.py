@@ -106,6 +106,7 @@ def test_children_end_with_the_code_that_they_give_themselves() -> None:
         child.call("exits", code=9)
 
 
+@pytest.mark.proof
 @share(2)
 def test_a_child_that_kills_its_parent_costs_no_other_child(way: str) -> None:
     if way == "afresh":

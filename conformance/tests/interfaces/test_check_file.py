@@ -96,6 +96,7 @@ def test_the_python_function_judges_a_file():
     assert report["attention.shapes"].status == "pass"
 
 
+@pytest.mark.proof
 def test_a_written_adapter_gives_the_same_verdicts(tmp_path: Path, monkeypatch):
     target = f"{SUPPORT}/wild_models/blocking.py:TranslationModel"
     file = tmp_path / "adapter.py"

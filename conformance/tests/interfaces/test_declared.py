@@ -98,6 +98,7 @@ def test_a_file_that_cannot_be_used_stops_the_run(pytester, changes, told):
 # Drafting -----------------------------------------------------------------------------------------
 
 
+@pytest.mark.proof
 def test_a_full_run_drafts_the_file_and_it_must_be_filled_in(pytester):
     project(pytester, BLIND, LINE)
     file = pytester.path / "deviations.toml"

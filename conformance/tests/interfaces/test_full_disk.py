@@ -44,6 +44,7 @@ def assert_reported(result: Result, shown: str) -> None:
     assert line.startswith("Error: /dev/full could not be written: No space left on device.")
 
 
+@pytest.mark.proof
 @share(3)
 @pytest.mark.parametrize("name", COMMANDS)
 def test_full_disk_under_json_costs_no_results(name: str) -> None:

@@ -134,6 +134,7 @@ def test_a_command_reports_a_process_that_is_lost(name: str, harm: str) -> None:
     demand(COMMANDS[name].run(f"{AT_BUILD}:{harm}"), 1, LOST[harm])
 
 
+@pytest.mark.proof
 @pytest.mark.parametrize("name", SEVERAL)
 def test_an_exception_is_an_answer_like_any_other(name: str) -> None:
     demand(together(name), 1, NOT_LOST["exiting"])

@@ -16,6 +16,7 @@ pytest_plugins = ["pytester"]
 PICKED = ("-k", "test_one_key or test_formula", "attentest.suite.test_attention", "-q")
 
 
+@pytest.mark.proof
 def test_a_clause_is_a_test_with_a_readable_id(pytester):
     pytester.makeini("[pytest]")
     result = pytester.runpytest_subprocess(

@@ -168,6 +168,7 @@ def test_python_functions_take_live_objects(module: ModuleType) -> None:
         attentest.learn(module.unnamed)
 
 
+@pytest.mark.proof
 def test_counts_agree_between_the_command_python_and_pytest(file: Path) -> None:
     target = f"{file}:FeedForward"
     said = [

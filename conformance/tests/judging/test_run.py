@@ -123,6 +123,7 @@ def test_an_error_of_the_listener_ends_the_run_and_its_workers():
     assert set(psutil.Process().children()) <= before
 
 
+@pytest.mark.proof
 @share(2)
 @pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGKILL], ids=["interrupted", "killed"])
 def test_an_ended_run_leaves_the_verdicts_that_it_had(tmp_path, monkeypatch, sent):

@@ -142,6 +142,7 @@ def test_it_is_counted_where_the_diagnosis_names_the_fault(slug):
     assert count(same) == count() == Named(0, 0, 0, 1)
 
 
+@pytest.mark.proof
 def test_workers_end_with_a_command_that_is_killed():
     words = [sys.executable, "-m", "attentest", "faults", "--own"]
     with subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as started:

@@ -57,6 +57,7 @@ SOME = (
 )
 
 
+@pytest.mark.proof
 def test_a_backend_behind_the_door_gets_the_verdicts_that_it_gets_without_it():
     plain = f"{SUPPORT / 'styles_of_served.py'}:backend"
     direct, through = judged(plain, SOME), judged(served(plain), SOME)
@@ -148,6 +149,7 @@ def test_every_command_takes_a_program(words, told):
     assert told in " ".join(found.output.split()), found.output
 
 
+@pytest.mark.proof
 def test_pytest_takes_a_program(tmp_path):
     settings = f'[pytest]\nattentest_backend = "{LAYER_NORM}"\nattentest_components = layer_norm\n'
     (tmp_path / "pytest.ini").write_text(settings, encoding="utf-8")

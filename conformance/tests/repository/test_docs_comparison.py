@@ -44,6 +44,7 @@ def test_equal_pictures_are_shown_once(both):
     assert 'aria-label="positions of one, two: column across, position down"' in both
 
 
+@pytest.mark.proof
 def test_parts_of_a_model_do_not_hide_it():
     text = page({"part": some("part"), "whole": some("whole", "model", "attention")})
     assert "`encoder.layers" not in text.partition("## Parts")[2]

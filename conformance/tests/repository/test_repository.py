@@ -364,6 +364,7 @@ def test_new_folder_gets_its_page(
     assert "attentest_newcomer/model.py" in page
 
 
+@pytest.mark.proof
 def test_new_folder_gets_its_column(grown: Path, tmp_path: Path) -> None:
     # What an installation leaves behind, as far as the registry is concerned.
     entries = "".join(

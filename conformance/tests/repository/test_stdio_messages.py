@@ -50,6 +50,7 @@ def validator(name: str) -> Draft202012Validator:
     return Draft202012Validator({**whole, "$ref": f"#/$defs/{name}"})
 
 
+@pytest.mark.proof
 def test_every_message_is_of_the_schema(messages) -> None:
     x = np.zeros((1, 6))
     backend = Program([*COMMAND, "value"])

@@ -346,6 +346,7 @@ def test_a_convention_that_no_call_accepts_is_still_judged_by() -> None:
         assert report[slugs[0]].status == "error"
 
 
+@pytest.mark.proof
 def test_live_objects_are_judged() -> None:
     from attention import ScaledDotProductAttention, attention
     from multi_head_attention import CausalSelfAttention, MultiHeadedAttention

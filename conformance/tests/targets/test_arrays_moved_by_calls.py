@@ -71,6 +71,7 @@ MOVED = "self.table = self.table.to(x)"
 READING = "assert int(src.max()) >= 0\n        padding = src == 0"
 
 
+@pytest.mark.proof
 @share(2)
 @pytest.mark.parametrize(
     "moving",
@@ -89,6 +90,7 @@ def test_calls_that_read_numbers_are_judged_too(tmp_path: Path, moving: str, mov
     assert (broken(adapted(tmp_path, "Seq2Seq", code), CLAUSE) == []) is moved
 
 
+@pytest.mark.proof
 @share(3)
 @pytest.mark.parametrize(
     "staying",

@@ -72,6 +72,7 @@ def test_wrong_beam_search_is_found_or_asked_about(
     assert f"decoding.beam-{clause}" in wrong
 
 
+@pytest.mark.proof
 def test_scores_of_the_model_that_are_added_up_are_an_assumption() -> None:
     old = "functional.log_softmax(model.generator(out[:, -1]), dim=-1)[0]"
     text = FILE.read_text().replace(old, "model.generator(out[:, -1])[0]")

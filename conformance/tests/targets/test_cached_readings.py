@@ -112,6 +112,7 @@ def assert_conforms(target: str, *said: str) -> None:
     assert sum(one.status.judged for one in verdicts) >= 5
 
 
+@pytest.mark.proof
 @share(12)
 @pytest.mark.parametrize(
     ("target", "said"),
@@ -121,6 +122,7 @@ def test_sound_models_are_continued_and_conform(target: str, said: list[str]) ->
     assert_conforms(str(WILD / target), *said)
 
 
+@pytest.mark.proof
 @share(3, rest=2)
 @pytest.mark.parametrize(("target", "old", "new", "said"), OTHERS)
 def test_other_conventions_of_steps_are_read(
@@ -129,6 +131,7 @@ def test_other_conventions_of_steps_are_read(
     assert_conforms(edited(target, old, new, tmp_path), said)
 
 
+@pytest.mark.proof
 @share(5, rest=3)
 @pytest.mark.parametrize(("target", "old", "new", "clause"), MISTAKES)
 def test_mistakes_of_caches_are_asked_about_or_detected(
@@ -153,6 +156,7 @@ def test_positions_that_start_again_are_never_beyond_a_learned_table(tmp_path: P
     assert "was not refused" in verdict.message
 
 
+@pytest.mark.proof
 def test_an_argument_that_takes_no_cache_is_left_out(tmp_path: Path) -> None:
     target = edited("lists.py:LM", "kv_cache = kv_cache or [None]", "kv_cache = [None]", tmp_path)
     source = Path(target.partition(":")[0])

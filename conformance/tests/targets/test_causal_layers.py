@@ -76,6 +76,7 @@ def test_layer_that_hides_nothing_by_itself_is_judged_with_its_mask(tmp_path):
     assert not fails(target, "padding-content")
 
 
+@pytest.mark.proof
 @share(2)
 @pytest.mark.parametrize(
     ("old", "new"),

@@ -51,6 +51,7 @@ def test_the_sound_model_conforms(tmp_path: Path) -> None:
     assert broken(adapted(tmp_path, "Translator", CODE), "model.formula") == []
 
 
+@pytest.mark.proof
 @pytest.mark.parametrize(("right", "wrong"), MISTAKES)
 def test_choices_are_those_of_the_encoder(right: str, wrong: str, tmp_path: Path) -> None:
     mistaken = CODE.replace(right, wrong)
@@ -63,6 +64,7 @@ def test_choices_are_those_of_the_encoder(right: str, wrong: str, tmp_path: Path
     assert broken(backend, *sides) == []
 
 
+@pytest.mark.proof
 def test_a_mistake_in_the_encoder_is_still_one(tmp_path: Path) -> None:
     mistaken = CODE.replace("self.embedded(src), src", "3 * self.embedded(src), src")
     assert mistaken != CODE

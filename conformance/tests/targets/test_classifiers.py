@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import pytest
 from mistaken_code import adapted, asked_or_broken, broken
 
 CODE = """
@@ -43,6 +44,7 @@ def test_number_of_classes_is_no_size_of_the_encoder(tmp_path: Path) -> None:
     assert broken(backend, FORMULA) == []
 
 
+@pytest.mark.proof
 def test_classifier_that_forgets_a_residual_sum_does_not_pass(tmp_path: Path) -> None:
     right, wrong = "self.ff(x) + x", "self.ff(x)"
     assert asked_or_broken(tmp_path, "Classifier", CODE, right, wrong, FORMULA)

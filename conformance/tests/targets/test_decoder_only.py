@@ -37,6 +37,7 @@ def classes(module):
     ]
 
 
+@pytest.mark.proof
 @share(2)
 @pytest.mark.parametrize(("module", "component"), SOUND.items())
 def test_sound_code_conforms(module, component):
@@ -47,6 +48,7 @@ def test_sound_code_conforms(module, component):
         assert not wrong, f"{one.__name__}: {report}"
 
 
+@pytest.mark.proof
 @share(2)
 @pytest.mark.parametrize(("module", "component"), WRONG.items())
 def test_wrong_code_violates(module, component):
@@ -80,6 +82,7 @@ def test_inner_width_that_is_rounded_is_a_question():
         attentest.adapted(RoundedFeedForward, "feed_forward")
 
 
+@pytest.mark.proof
 @share(3)
 @pytest.mark.parametrize("one", classes("rotary_attentions"), ids=lambda one: one.__name__)
 def test_attention_with_rotary_positions_conforms(one):
@@ -119,6 +122,7 @@ WRONG_SINKS = [
 """A sink that is not shifted with the scores, that is not trained, and one without an effect."""
 
 
+@pytest.mark.proof
 @share(3)
 @pytest.mark.parametrize(("old", "new"), WRONG_SINKS)
 def test_wrong_sinks_are_asked_about_or_violate(old, new, tmp_path):

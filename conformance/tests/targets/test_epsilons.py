@@ -160,6 +160,7 @@ class KeptMeans(Block):
         super().__init__(d_model, heads, d_ff, MeanKept)
 
 
+@pytest.mark.proof
 def test_a_layer_asks_about_the_epsilon_of_its_norms():
     with pytest.raises(Unclear, match="norm1 is a layer norm whose large rows follow the formula"):
         attentest.adapted(Block, component="encoder_layer")

@@ -85,6 +85,7 @@ class Skipping(Encoder):
         return x
 
 
+@pytest.mark.proof
 @share(4)
 @pytest.mark.parametrize(
     ("one", "status"),

@@ -28,6 +28,7 @@ def test_a_parameter_that_begins_without_effect_is_asked_about(
         attentest.adapted(f"{FILE}:{name}", component)
 
 
+@pytest.mark.proof
 def test_a_wrong_use_of_such_a_parameter_does_not_conform() -> None:
     with pytest.raises(Unclear, match="no place for head_scale"):
         attentest.adapted(f"{FILE}:ScaledTwice", "multi_head_attention")

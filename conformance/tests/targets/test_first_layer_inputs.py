@@ -168,6 +168,7 @@ ENDS = [
 """An edit of the stack, and what the question says."""
 
 
+@pytest.mark.proof
 @share(3)
 @pytest.mark.parametrize(("old", "new", "said"), ENDS)
 def test_stacks_that_scale_their_input_or_sum_their_layers_are_one_question(
@@ -179,6 +180,7 @@ def test_stacks_that_scale_their_input_or_sum_their_layers_are_one_question(
         attentest.adapted(str(tmp_path / "stack.py:Stack"), component="encoder")
 
 
+@pytest.mark.proof
 @share(2)
 @pytest.mark.parametrize("wrong", ["states[1]", "states[-1] + x"])
 def test_stacks_that_return_another_state_are_read_and_do_not_fit(

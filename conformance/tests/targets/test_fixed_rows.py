@@ -42,6 +42,7 @@ def is_broken(backend: Backend) -> bool:
     return judge(bench, "model.formula").status is not Status.PASS
 
 
+@pytest.mark.proof
 @share(3)
 @pytest.mark.parametrize("edits", [[], PARAMETERS, LIMITED], ids=["tables", "parameters", "limit"])
 def test_models_with_a_fixed_number_of_rows_are_read_and_conform(

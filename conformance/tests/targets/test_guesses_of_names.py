@@ -58,6 +58,7 @@ def test_block_with_another_word_in_front_is_judged(tmp_path: Path) -> None:
     assert broken(backend, "encoder.layer-formula") == []
 
 
+@pytest.mark.proof
 @share(3)
 @pytest.mark.parametrize(
     "wrong", ["self.mlp(self.ln_2(y))", "self.mlp(self.ln_1(x))", "self.mlp(x)"]

@@ -50,6 +50,7 @@ PRE = (
 HELD = "is held and not called"
 
 
+@pytest.mark.proof
 @share(2)
 @pytest.mark.parametrize(("sublayer", "norm"), [FIRST, SECOND])
 def test_norms_that_are_not_called_are_violations(sublayer: str, norm: str, tmp_path: Path) -> None:
@@ -61,6 +62,7 @@ def test_norms_that_are_not_called_are_violations(sublayer: str, norm: str, tmp_
     assert broken(backend, "encoder.formula")
 
 
+@pytest.mark.proof
 @pytest.mark.parametrize(("idle", "called"), [("norm1", "norm2"), ("norm2", "norm1")])
 def test_the_norm_of_another_sublayer_is_a_violation(
     idle: str, called: str, tmp_path: Path

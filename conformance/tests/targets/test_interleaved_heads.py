@@ -169,6 +169,7 @@ BESIDE = [
 ]
 
 
+@pytest.mark.proof
 @share(4)
 @pytest.mark.parametrize(("name", "right", "wrong", "words"), BESIDE)
 def test_cause_of_another_mistake_is_named_at_its_line(
@@ -185,6 +186,7 @@ def test_cause_of_another_mistake_is_named_at_its_line(
     assert cause.confirmed
 
 
+@pytest.mark.proof
 def test_slices_with_another_mistake_are_not_said_to_be_interleaved(tmp_path: Path) -> None:
     for packing in ("(k h d)", "(h k d)"):
         source = PACKED.replace("(k d h)", packing).replace("(d h)", "(h d)")

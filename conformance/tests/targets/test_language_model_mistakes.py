@@ -44,6 +44,7 @@ def edited(target: str, old: str, new: str, folder: Path, extra: str = "") -> st
     return f"{folder / file}:{name}"
 
 
+@pytest.mark.proof
 @share(12, rest=24)
 @pytest.mark.parametrize(("target", "old", "new", "said"), MISTAKES)
 def test_mistakes_that_no_design_makes_are_violations(

@@ -133,6 +133,7 @@ def test_sound_models_are_read_without_an_option_and_conform(target: str, said: 
     assert sum(one.status.judged for one in verdicts) >= 11
 
 
+@pytest.mark.proof
 @share(40)
 @pytest.mark.parametrize(("target", "old", "new"), MISTAKES)
 def test_mistakes_in_models_are_asked_about_or_detected(

@@ -75,6 +75,7 @@ def test_layers_that_are_called_one_by_one_are_judged_with_lengths(
     assert broken(backend, *CLAUSES) == []
 
 
+@pytest.mark.proof
 @pytest.mark.parametrize(
     ("right", "wrong"),
     [

@@ -51,6 +51,7 @@ def test_a_mask_of_later_tokens_may_be_given(argument: str, hidden: str, tmp_pat
     assert broken(backend, FORMULA) == []
 
 
+@pytest.mark.proof
 @pytest.mark.parametrize(
     ("name", "argument"),
     [("WordGPT", "src_mask=None"), ("WordGPT", "pad_mask=None"), ("WordLM", "labels=None")],
@@ -63,6 +64,7 @@ def test_a_mask_that_reaches_no_layer_is_a_violation(
     assert broken(backend, FORMULA)
 
 
+@pytest.mark.proof
 @pytest.mark.parametrize(
     ("name", "argument", "hidden"),
     [

@@ -33,6 +33,7 @@ def layer(folder: Path, *changed: str, **settled: object) -> Bench:
     return Bench.for_status(attentest.adapted(f"{folder / 'layer.py'}:DecoderLayer", **settled))
 
 
+@pytest.mark.proof
 def test_memory_mask_of_its_own_form_has_limits_of_its_own(tmp_path: Path):
     bench = layer(tmp_path)
     limits = bench.backend.limits

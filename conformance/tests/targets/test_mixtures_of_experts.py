@@ -57,6 +57,7 @@ def judged(kind: type[nn.Module], *names: str) -> dict[str, str]:
     return {slug.partition(".")[2]: str(report[slug].status) for slug in slugs}
 
 
+@pytest.mark.proof
 @share(4)
 @pytest.mark.parametrize("name", DECLARED)
 def test_sound_mixture_conforms_under_the_choices_that_it_shows(name: str) -> None:
@@ -67,6 +68,7 @@ def test_sound_mixture_conforms_under_the_choices_that_it_shows(name: str) -> No
     assert set(judged(kind, *names).values()) == {"pass"}
 
 
+@pytest.mark.proof
 @share(6)
 @pytest.mark.parametrize("name", MISTAKES)
 def test_mistake_of_the_catalogue_is_named(name: str) -> None:
@@ -87,6 +89,7 @@ def test_mistake_beside_the_formula_violates_its_clause(name: str, clause: str) 
     }
 
 
+@pytest.mark.proof
 @share(4)
 @pytest.mark.parametrize(("name", "text"), QUESTIONS.items())
 def test_unspecified_mixture_is_one_question(name: str, text: str) -> None:

@@ -35,6 +35,7 @@ def is_broken(backend: Backend) -> bool:
     return judge(bench, "model.formula").status is not Status.PASS
 
 
+@pytest.mark.proof
 def test_a_model_with_one_table_is_read_and_conforms(tmp_path: Path) -> None:
     backend = read(tmp_path)
     assumed = "\n".join(backend.assumed)

@@ -90,6 +90,7 @@ def test_other_targets_may_contain_the_word(target: str) -> None:
     assert not paper.is_paper(target)
 
 
+@pytest.mark.proof
 def test_trace_and_learning_take_choices() -> None:
     assert attentest.trace(PRE).parting.step == ""
     learned = attentest.learn("paper", PRE, length=3, steps=1)

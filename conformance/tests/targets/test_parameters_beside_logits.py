@@ -69,6 +69,7 @@ def of_loss(numbers: str) -> str:
     return f"{LOGITS}\n        return logits, {loss}"
 
 
+@pytest.mark.proof
 def test_labels_show_that_nothing_depends_on_a_parameter(tmp_path: Path) -> None:
     more = (HEAD, MORE.format("n_embd") + HEAD)
     target = written(tmp_path, more, (CALL, LABELLED), (RESULT, of_loss("logits")))
@@ -92,6 +93,7 @@ SINES = """        speeds = 10_000 ** -(torch.arange(0, n_embd, 2).double() / n_
 FROZEN = POSITIONS.replace("n_embd))", "n_embd), requires_grad=False)")
 
 
+@pytest.mark.proof
 @share(3)
 @pytest.mark.parametrize(
     ("table", "slug", "status"),

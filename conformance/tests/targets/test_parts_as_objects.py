@@ -117,6 +117,7 @@ def checked(folder: Path, target: str, component: str) -> Any:
     return attentest.check(str(folder / target), clauses=[clause])
 
 
+@pytest.mark.proof
 @share(3)
 @pytest.mark.parametrize(
     ("target", "component"),
@@ -134,6 +135,7 @@ def test_parts_of_other_files_are_put_in_and_said(tmp_path, target, component):
     assert "assumed that self_attn is a MultiHeadedAttention of attention.py" in said
 
 
+@pytest.mark.proof
 @share(3)
 @pytest.mark.parametrize(
     ("file", "old", "new"),

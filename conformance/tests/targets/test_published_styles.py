@@ -184,6 +184,7 @@ def test_widths_of_published_packages_are_known():
     assert statuses(Embedded, "feed_forward", "formula") == {"formula": "pass"}
 
 
+@pytest.mark.proof
 def test_attention_that_names_its_positions_is_no_rotary_positions():
     read = attentest.adapted(Multi_Head_Attention_With_RoPE)
     assert read.components == ("multi_head_attention",)

@@ -93,6 +93,7 @@ class EncoderBlock(nn.Module):
 """
 
 
+@pytest.mark.proof
 def test_factors_of_heads_are_no_mask(tmp_path: Path) -> None:
     backend = adapted(tmp_path, "EncoderBlock", HEADS)
     assert any("not given: head_mask" in one for one in backend.understood)
@@ -117,6 +118,7 @@ def test_option_that_gives_the_numbers_is_named(
         adapted(tmp_path, name, code)
 
 
+@pytest.mark.proof
 @share(3)
 @pytest.mark.parametrize(
     ("name", "code", "right", "wrong"),

@@ -68,6 +68,7 @@ MISTAKES = [
 ]
 
 
+@pytest.mark.proof
 @share(12)
 @pytest.mark.parametrize(("name", "right", "wrong"), MISTAKES)
 def test_no_option_is_named_that_excuses_a_mistake(
@@ -83,6 +84,7 @@ def test_question_says_which_options_were_tried_in_vain(tmp_path: Path) -> None:
     assert "--give offsets=None" in said
 
 
+@pytest.mark.proof
 def test_switch_with_a_mistake_in_one_way_is_left_to_the_user(tmp_path: Path) -> None:
     way = "x = x * 1.5 if self.fused else x\n        return self.run(x, x, mask)"
     source = FILE.read_text()

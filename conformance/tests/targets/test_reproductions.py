@@ -52,6 +52,7 @@ SETTLED: dict[str, Any] = {
 """The question that is asked where words and numbers contradict each other."""
 
 
+@pytest.mark.proof
 def test_a_mistake_is_reproduced_without_the_suite() -> None:
     verdicts = []
     for name, clause in MISTAKES:
@@ -175,6 +176,7 @@ def test_every_way_to_store_parameters_is_written_out() -> None:
     check_all([one.__name__ for one, _ in STYLES], examples, spec=True)
 
 
+@pytest.mark.proof
 def test_gradients_are_pulled_through_the_code_itself() -> None:
     chosen = [one for one in WILD_CODE if one[0] in ("attention.py", "multi_head_attention.py")]
     examples = []

@@ -63,6 +63,7 @@ class AlibiAttention(nn.Module):
 """
 
 
+@pytest.mark.proof
 def test_attention_with_slopes_in_single_precision_is_judged_in_it(tmp_path):
     sound, wrong = tmp_path / "sound.py", tmp_path / "wrong.py"
     sound.write_text(SLOPES)
@@ -197,6 +198,7 @@ def test_causal_layer_with_a_constant_in_single_precision_is_judged_in_it(tmp_pa
     assert judge(bench, "encoder.layer-formula").status == "pass"
 
 
+@pytest.mark.proof
 def test_mistake_beside_numbers_in_single_precision_is_the_only_finding(tmp_path):
     """The rounding of the constant is not found as well: the code is judged in float32."""
     wrong = CAUSAL.replace("self.drop(self.ff(self.norm2(x)))", "self.drop(self.ff(self.norm1(x)))")

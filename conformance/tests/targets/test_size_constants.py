@@ -149,6 +149,7 @@ def test_constants_that_contradict_each_other_are_asked_about(tmp_path: Path) ->
         attentest.adapted(target)
 
 
+@pytest.mark.proof
 @share(2)
 @pytest.mark.parametrize(
     ("file", "edit"),
@@ -176,6 +177,7 @@ def test_constant_that_is_given_stays(tmp_path: Path) -> None:
     assert backend.limits.inner_width == 64
 
 
+@pytest.mark.proof
 def test_file_that_takes_long_to_run_is_asked_about(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -111,6 +111,7 @@ def train():
 PACKED = ("forward(self, src, tgt):", "forward(self, inputs):\n        {} = inputs")
 
 
+@pytest.mark.proof
 @share(3)
 @pytest.mark.parametrize(
     ("order", "edits", "expected"),
@@ -164,6 +165,7 @@ def named(word: str, *edits: tuple[str, str]) -> list[tuple[str, str]]:
     return [*((old, new.format(word)) for old, new in NAMED), *edits]
 
 
+@pytest.mark.proof
 def test_masks_are_named_after_the_tokens_that_they_hide(tmp_path: Path) -> None:
     backend = read(tmp_path, MODELS / "shared_table.py", "TranslationModel", *named("padding"))
     assert "article_padding: True blocks" in "\n".join(backend.understood)
@@ -243,6 +245,7 @@ def test_a_masked_language_model_is_an_encoder(tmp_path: Path) -> None:
     assert backend.components == ("encoder",)
 
 
+@pytest.mark.proof
 def test_a_width_without_a_telling_name_is_tried(tmp_path: Path) -> None:
     backend = read(tmp_path, MODELS / "einsum.py", "Seq2Seq", ("d_model", "breadth"))
     assert "breadth=sizes.d_model" in "\n".join(backend.understood)

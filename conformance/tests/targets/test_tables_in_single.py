@@ -30,6 +30,7 @@ def written(folder: Path, *changes: tuple[str, str]) -> str:
     return f"{folder / 'model.py'}:Transformer"
 
 
+@pytest.mark.proof
 def test_a_model_with_such_a_table_is_judged_in_single_precision(tmp_path: Path) -> None:
     backend = resolve.load(written(tmp_path))
     assert "float64" not in backend.limits.precisions

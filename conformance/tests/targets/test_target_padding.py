@@ -30,6 +30,7 @@ def statuses(target: str, *slugs: str, **settled: object) -> set[str]:
     return {judge(bench, f"model.{one}").status.value for one in slugs}
 
 
+@pytest.mark.proof
 def test_visible_padding_of_the_target_is_an_assumption(tmp_path):
     target = f"{edited('plain_ids.py', tmp_path, HIDDEN)}:Translator"
     read = attentest.adapted(target)
@@ -50,6 +51,7 @@ def test_model_that_hides_the_padding_is_judged_with_it_anywhere():
     assert attentest.adapted(f"{WILD / 'plain_ids.py'}:Translator").limits.right_padded == ()
 
 
+@pytest.mark.proof
 @share(2)
 @pytest.mark.parametrize(
     "edit",
@@ -65,6 +67,7 @@ def test_other_wrong_masks_are_detected_beside_visible_padding(edit, tmp_path):
     assert statuses(target, "formula", "pad-ids", "causality") & FAILING
 
 
+@pytest.mark.proof
 @share(2)
 @pytest.mark.parametrize("mask", ["ids == 1", "ids.roll(1, 1) == 0"])
 def test_padding_that_is_hidden_wrongly_is_no_assumption(mask, tmp_path):

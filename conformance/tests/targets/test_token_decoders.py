@@ -28,6 +28,7 @@ def checked(folder: Path, text: str) -> Any:
     return attentest.check(str(folder / "decoder.py:Decoder"), clauses=CLAUSES)
 
 
+@pytest.mark.proof
 def test_the_stack_of_a_sound_decoder_is_read_and_conforms(tmp_path):
     report = checked(tmp_path, SOUND)
     assert report.conforms, str(report)
@@ -37,6 +38,7 @@ def test_the_stack_of_a_sound_decoder_is_read_and_conforms(tmp_path):
     assert "memory=enc_src, source_mask=src_mask, target_mask=trg_mask" in said
 
 
+@pytest.mark.proof
 def test_layers_that_are_given_the_memory_twice_conform(tmp_path):
     assert KEYS_AND_VALUES.count("enc_src, enc_src") == 1
     report = checked(tmp_path, KEYS_AND_VALUES)
@@ -49,6 +51,7 @@ def test_layers_that_are_given_another_memory_are_detected_or_asked_about(tmp_pa
     assert is_asked_or_fails(lambda: checked(tmp_path, text))
 
 
+@pytest.mark.proof
 @share(5)
 @pytest.mark.parametrize(
     ("old", "new"),

@@ -127,6 +127,7 @@ def test_the_stack_moves_and_copies_with_its_class():
     assert moved(x.astype("float32"), None).shape == (1, 2, 12)
 
 
+@pytest.mark.proof
 def test_width_as_a_whole_multiple_is_read(tmp_path: Path) -> None:
     source = (WILD / "causal_lm.py").read_text()
     head, model, tail = source.partition("class TinyForCausalLM")
@@ -192,6 +193,7 @@ class RotatedModel(nn.Module):
         return self.encoder(self.embeddings(input_ids))
 
 
+@pytest.mark.proof
 def test_rotary_positions_beside_the_layers_are_the_reason_of_the_question():
     with pytest.raises(Uncovered, match=r"positions of the keys, which .* inside \(rotary"):
         attentest.adapted(RotatedModel)

@@ -82,6 +82,7 @@ def test_parts_of_decoder_only_models_are_judged(name, component):
     assert report[slug].status == "pass", str(report)
 
 
+@pytest.mark.proof
 def test_a_decoder_layer_that_hides_nothing_by_itself_is_judged():
     slug = "decoder.layer-formula"
     target = str(WILD / "uncovered.py:DecoderLayer")

@@ -37,6 +37,7 @@ MASKED = MODEL.replace(
 )
 
 
+@pytest.mark.proof
 @share(2)
 @pytest.mark.parametrize("names", [("n_src", "words_out"), ("sort_a", "sort_b")])
 def test_vocabularies_without_telling_names_are_read_by_the_tables(names, tmp_path: Path):

@@ -82,6 +82,7 @@ def test_sequence_first_block_and_its_written_adapter(tmp_path: Path) -> None:
 MISTAKES = [("query + self.attention", "self.attention"), ("self.head**0.5", "self.heads**0.5")]
 
 
+@pytest.mark.proof
 @pytest.mark.parametrize(("right", "wrong"), MISTAKES)
 def test_mistake_in_such_a_block_is_a_violation(right: str, wrong: str, tmp_path: Path) -> None:
     assert BLOCK.count(right) == 1
@@ -89,6 +90,7 @@ def test_mistake_in_such_a_block_is_a_violation(right: str, wrong: str, tmp_path
     assert judge(Bench.for_status(backend), FORMULA).status.value == "violation"
 
 
+@pytest.mark.proof
 def test_violation_is_reproduced_without_the_suite(tmp_path: Path) -> None:
     backend = adapted(tmp_path, "TransformerBlock", BLOCK.replace("query + self.att", "self.att"))
     verdict = judge(Bench(backend, effort=0.2, shrink=False, diagnose=False), FORMULA)

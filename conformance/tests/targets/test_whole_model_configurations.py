@@ -61,6 +61,7 @@ def test_switch_that_nothing_says_is_off_and_an_assumption(tmp_path: Path) -> No
     assert status(backend, "formula") is Status.PASS
 
 
+@pytest.mark.proof
 def test_mistake_behind_a_switch_is_detected(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -69,6 +70,7 @@ def test_mistake_behind_a_switch_is_detected(
     assert status(backend, "formula") is Status.VIOLATION
 
 
+@pytest.mark.proof
 def test_groups_of_fields_are_read(tmp_path: Path) -> None:
     backend = adapted(tmp_path, ("args.", "args.net."))
     assert "net=SimpleNamespace(" in understood(backend)
@@ -81,6 +83,7 @@ def test_number_that_nothing_says_is_asked_for(tmp_path: Path) -> None:
         adapted(tmp_path, scale)
 
 
+@pytest.mark.proof
 def test_width_of_a_head_that_the_adapter_computes_is_no_mistake(tmp_path: Path) -> None:
     given = (LAST, f"        self.d_k = args.d_k\n{LAST}")
     backend = adapted(tmp_path, given)
@@ -142,6 +145,7 @@ def test_model_of_parts_that_nothing_makes_is_asked_about(tmp_path: Path) -> Non
 BATCH_FIRST = (SUPPORT / "wild_models" / "torch_batch_first.py").read_text(encoding="utf-8")
 
 
+@pytest.mark.proof
 @share(4)
 @pytest.mark.parametrize(
     ("pad", "edit", "expected"),

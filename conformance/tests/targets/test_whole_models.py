@@ -139,6 +139,7 @@ def test_sound_models_are_read_without_an_option_and_conform(target: str, said: 
     assert not broken(backend, VALUES)
 
 
+@pytest.mark.proof
 @share(2, rest=1)
 @pytest.mark.parametrize(
     ("src", "tgt"),
@@ -157,6 +158,7 @@ def test_masks_of_padding_by_other_names_are_masks(src: str, tgt: str, tmp_path:
     assert not broken(backend, ["formula", "padding-in-a-batch"])
 
 
+@pytest.mark.proof
 def test_models_of_vectors_can_be_pickled_and_written() -> None:
     backend = attentest.adapted(str(WILD / "vectors.py:Transformer"))
     bench = Bench.for_status(backend, effort=0.1)
@@ -182,6 +184,7 @@ def test_a_scale_in_single_precision_is_no_mistake(tmp_path: Path) -> None:
     assert not broken(backend, VALUES)
 
 
+@pytest.mark.proof
 @share(24)
 @pytest.mark.parametrize(("file", "name", "old", "new"), MISTAKES)
 def test_mistakes_in_models_are_detected(
@@ -196,6 +199,7 @@ def test_mistakes_in_models_are_detected(
     assert any(one.status in FAILING for one in judged(backend, clauses))  # the first is enough
 
 
+@pytest.mark.proof
 @share(2)
 @pytest.mark.parametrize(
     ("edit", "fixed"),
@@ -250,6 +254,7 @@ def test_models_outside_of_the_spec_are_asked_about(
         attentest.adapted(str(tmp_path / f"uncovered_model.py:{name}"))
 
 
+@pytest.mark.proof
 def test_output_of_a_wrong_model_is_still_read_as_logits(tmp_path: Path) -> None:
     source = (WILD / "one_pad.py").read_text(encoding="utf-8")
     path = tmp_path / "one_pad.py"
@@ -272,6 +277,7 @@ def test_one_trained_table_of_positions_for_both_sides_is_read_unless_strict(
         attentest.adapted(target, strict=True)
 
 
+@pytest.mark.proof
 def test_model_that_cannot_be_built_at_the_least_width_is_judged(
     tmp_path: Path,
 ) -> None:

@@ -58,6 +58,7 @@ def test_models_that_are_given_lengths_are_read_and_conform(
     assert not broken(backend)
 
 
+@pytest.mark.proof
 @share(3)
 @pytest.mark.parametrize(
     "edits",
@@ -90,6 +91,7 @@ ONE_TABLE = [
 """Edits by which both sides have one table, and norms before the layers and none after them."""
 
 
+@pytest.mark.proof
 def test_norms_before_the_layers_are_those_of_the_embeddings_whatever_they_are_called(
     tmp_path: Path,
 ) -> None:

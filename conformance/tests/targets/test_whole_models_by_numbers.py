@@ -38,6 +38,7 @@ def formula(backend: AdaptedWhole) -> Status:
     return judge(Bench.for_status(backend, effort=0.1), "model.formula").status
 
 
+@pytest.mark.proof
 @share(2)
 @pytest.mark.parametrize("ahead", [1, 2])
 def test_a_least_number_of_the_default_precision_is_judged_in_float32(
@@ -49,6 +50,7 @@ def test_a_least_number_of_the_default_precision_is_judged_in_float32(
     assert formula(backend) is (Status.PASS if ahead == 1 else Status.VIOLATION)
 
 
+@pytest.mark.proof
 @share(2)
 @pytest.mark.parametrize("wrong", [False, True])
 def test_sines_that_need_a_width_of_four_are_judged_at_wider_ones(
@@ -61,6 +63,7 @@ def test_sines_that_need_a_width_of_four_are_judged_at_wider_ones(
     assert formula(backend).fails_run is wrong
 
 
+@pytest.mark.proof
 def test_positions_that_begin_behind_the_id_of_padding_are_a_question(tmp_path: Path) -> None:
     real = "tokens.ne(self.padding_idx)"
     counted = f"self.positions[({real}.cumsum(1) * {real}) + self.padding_idx]"

@@ -130,6 +130,7 @@ def test_a_mask_that_is_cut_to_the_length_is_one_question():
         attentest.adapted(CutMask, component=COMPONENT)
 
 
+@pytest.mark.proof
 def test_a_cut_mask_does_not_excuse_another_mistake():
     assert status(CutMask, given={"mask": None}) == "pass"
     assert status(ScaledTwice, given={"mask": None}) == "violation"

@@ -134,6 +134,7 @@ def test_drawn_calls_follow_their_arguments() -> None:
         assert np.abs(one.x).max() > 10 > np.abs(one.decoder_memory).max()
 
 
+@pytest.mark.proof
 def test_drawn_lengths_and_masks() -> None:
     found = gathered(lambda draw: layer_calls.draw_call(draw.subject, draw, "decoder_layer"))
     assert {one.x.shape[1] for one in found} == set(range(1, 7))
@@ -156,6 +157,7 @@ def test_drawn_lengths_and_masks() -> None:
     assert {one.x.shape[1] for one in longer} == {4, 5, 6}
 
 
+@pytest.mark.proof
 def test_drawn_masks_are_of_the_requested_kinds() -> None:
     def ask(component: str, **kinds: Any) -> list[LayerCall]:
         def drawn(draw: Draw) -> LayerCall:

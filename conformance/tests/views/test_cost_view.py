@@ -72,6 +72,7 @@ def test_memory_that_cannot_be_told_is_an_open_marker_at_the_resolution(found: C
     assert f"open: below {least:g}" in axes.get_ylabel()
 
 
+@pytest.mark.proof
 def test_an_svg_holds_texts_and_no_background(found: Cost) -> None:
     written = render(together(found.as_dict()), "svg").decode()
     texts = re.findall(r"<text[^>]*>([^<]*)</text>", written)
@@ -128,6 +129,7 @@ def test_the_command_measures_and_writes(tmp_path: Path) -> None:
     assert "was left as it is" in again.output
 
 
+@pytest.mark.proof
 def test_one_that_cannot_be_loaded_is_exit_code_3(tmp_path: Path) -> None:
     (tmp_path / "styles.py").write_text(SOUND)
     done = CliRunner().invoke(

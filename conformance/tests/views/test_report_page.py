@@ -69,6 +69,7 @@ def everything(tmp_path_factory: pytest.TempPathFactory) -> str:
     )
 
 
+@pytest.mark.proof
 def test_every_section_is_there_under_its_heading(everything: str) -> None:
     ids = Counter(Parsed(everything).all("id"))
     sections = ("summary", "changes", "matrix", "findings", "choices", "differences", "pictures")
@@ -138,6 +139,7 @@ def test_a_summary_tells_its_denominators(everything: str) -> None:
     assert "There is no file away." in told
 
 
+@pytest.mark.proof
 def test_hostile_texts_stay_texts(tmp_path: Path) -> None:
     told = comparison(HOSTILE, "good")
     told["explanations"][0]["parting"]["step"] = HOSTILE
@@ -162,6 +164,7 @@ def test_hostile_texts_stay_texts(tmp_path: Path) -> None:
     assert case["message"].startswith('"><img src=x onerror=alert(1)><script>')
 
 
+@pytest.mark.proof
 def test_the_same_material_gives_the_same_page(tmp_path: Path) -> None:
     files = (
         written(tmp_path / "a.jsonl", *mixed()),
@@ -225,6 +228,7 @@ def test_other_file_is_refused(tmp_path: Path) -> None:
         html.read(tmp_path / "none")
 
 
+@pytest.mark.proof
 def test_six_backends_stay_small(tmp_path: Path) -> None:
     path = written(tmp_path / "a.jsonl", *many(), slugs=list(clauses()))
     assert len(html.page(html.read(path)).encode()) < 3_000_000

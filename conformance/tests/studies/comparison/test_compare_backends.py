@@ -34,6 +34,7 @@ PAIRS = [
 ]
 
 
+@pytest.mark.proof
 @share(12)
 @pytest.mark.parametrize(("first", "other"), PAIRS)
 def test_the_explanation_of_every_pair_is_complete_and_minimal(first, other):

@@ -161,6 +161,7 @@ DOINGS = {
 }
 
 
+@pytest.mark.proof
 @share(3)
 @pytest.mark.parametrize("doing", DOINGS)
 def test_a_hostile_backend_is_refused_with_the_reason(doing: str, tmp_path: Path) -> None:

@@ -125,6 +125,7 @@ def test_a_sample_has_of_every_component_its_share(count: int) -> None:
     assert sample(every, 0) == every == sample(every, len(every) + 1)
 
 
+@pytest.mark.proof
 def test_the_kinds_of_models_of_the_index_can_be_built(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "COMMON", {**SMALL, "steps": 30})  # beyond every warm-up
     whole = module.Whole.of((), 200, ("copy",), 3)
@@ -134,6 +135,7 @@ def test_the_kinds_of_models_of_the_index_can_be_built(monkeypatch: pytest.Monke
             built(plan).build("model", plan.regime.sizes, precision="float32")
 
 
+@pytest.mark.proof
 def test_mistakes_are_counted_by_their_evidence() -> None:
     unchanged = "attention.dropout-in-evaluation"  # there is no dropout in these trainings
     found = attentest.index([INVERTED, unchanged], tasks=("copy", "translation"))

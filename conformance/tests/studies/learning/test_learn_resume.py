@@ -182,6 +182,7 @@ def step(folder: Path) -> int:
     return 0
 
 
+@pytest.mark.proof
 @share(2)
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
 def test_a_killed_run_goes_on_to_the_same_end(tmp_path, monkeypatch, how):

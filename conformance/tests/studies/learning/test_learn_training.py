@@ -44,6 +44,7 @@ def rounding(backend, regime) -> float:
     return float(abs(losses(trained(backend, regime)) - moved).max())
 
 
+@pytest.mark.proof
 @share(2)
 @pytest.mark.parametrize("choices", [{}, {"norm_placement": "pre", "final_norm": "present"}])
 def test_backends_of_equal_choices_have_equal_curves(choices):
@@ -61,6 +62,7 @@ def test_another_choice_gives_another_curve():
     assert abs(one - two).max() > 1e-6
 
 
+@pytest.mark.proof
 def test_it_is_what_torch_does_with_its_own_loss_and_optimiser():
     choices = {"tying": "none", "output": "logits"}
     backend, regime = reference_backend(Plain, choices), small(steps=12, every=12)

@@ -51,6 +51,7 @@ def test_an_interaction_is_what_two_levels_do_together_and_not_alone() -> None:
     )
 
 
+@pytest.mark.proof
 def test_no_difference_is_seen_where_the_interval_holds_0() -> None:
     same = [record(a, 1, seed, loss) for seed in range(9) for a, loss in (("x", 1.0), ("y", 1.0))]
     noisy = [

@@ -53,6 +53,7 @@ def sweep(*words: str) -> Result:
     )
 
 
+@pytest.mark.proof
 def test_every_training_is_a_record_that_pandas_reads(whole: tuple[Sweep, Path]) -> None:
     found, folder = whole
     assert len(found.records) == 8
@@ -66,6 +67,7 @@ def test_every_training_is_a_record_that_pandas_reads(whole: tuple[Sweep, Path])
     assert len(set(frame["validation"])) == 8
 
 
+@pytest.mark.proof
 def test_an_interrupted_sweep_goes_on_with_the_trainings_that_are_missing(
     whole: tuple[Sweep, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

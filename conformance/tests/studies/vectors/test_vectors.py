@@ -104,6 +104,7 @@ def allowed(name: str, value: str | float) -> bool:
     return True
 
 
+@pytest.mark.proof
 def test_every_option_of_every_choice_is_shown(everything):
     # One shows under another option alone, one where sizes have fewer heads of keys, and two in
     # half precision, which has no vectors.
@@ -201,6 +202,7 @@ def test_common_choices_are_those_that_were_asked_for():
 # What is written
 
 
+@pytest.mark.proof
 def test_the_index_is_of_the_schema_and_leads_to_every_tensor(folder):
     text = (
         files("attentest.studies.vectors").joinpath("index.schema.json").read_text(encoding="utf-8")
@@ -231,6 +233,7 @@ def test_the_same_seed_gives_the_same_bytes_and_another_does_not(tmp_path, folde
     assert (tmp_path / "other" / "attention.safetensors").read_bytes() != one
 
 
+@pytest.mark.proof
 def test_both_formats_hold_the_same(tmp_path):
     for kind in vectors.FORMATS:
         vectors.write(tmp_path / kind, components=["attention"], file_format=kind)
@@ -349,6 +352,7 @@ def checked(scripts: Path, folder: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.proof
 @node
 def test_the_port_in_javascript_is_right_in_every_case_that_it_implements(folder):
     told = checked(JAVASCRIPT, folder)
