@@ -4,9 +4,11 @@ A folder whose package has the extra `library` gets it in its own env and nowher
 expected failures are listed in its deviations.toml, with their causes: these are searched again
 only where the verdicts are to be written.
 
-An env judges by the command, in full. By pytest, which judges by the same checks, it tries only a
-few clauses, and all of them in the first env. It tries few examples of each, except where failures
-are expected: these may need many.
+An env judges every clause by the command, with as many examples as its folder's pyproject.toml says
+(all by default): fewer where these show every stored verdict, and all where verdicts are to be
+written. By pytest, which judges by the same checks, it tries only a few clauses, and all of them in
+the first env; of the folders with expected failures, one is tried. It tries few examples of each,
+except where failures are expected: these may need many.
 
 tox.ini reads what is found from environment variables that are set here.
 """
@@ -21,10 +23,15 @@ FOLDERS = sorted(path.parent for path in ROOT.glob("implementations/*/pyproject.
 PACKAGES = sorted(path.parent for path in ROOT.glob("implementations/*/*/py.typed"))
 
 
+def told(folder: Path) -> dict[str, Any]:
+    """Return the content of the folder's pyproject.toml."""
+    return tomllib.loads((folder / "pyproject.toml").read_text(encoding="utf-8"))
+
+
 def project(folder: Path) -> dict[str, Any]:
     """Return what the folder's package says of itself."""
-    told: dict[str, Any] = tomllib.loads((folder / "pyproject.toml").read_text(encoding="utf-8"))
-    return told["project"]
+    table: dict[str, Any] = told(folder)["project"]
+    return table
 
 
 def extra(folder: Path) -> str:
@@ -49,10 +56,18 @@ def effort(folder: Path) -> str:
     return "" if (folder / "deviations.toml").exists() else "--attentest-effort=0.1"
 
 
+WRITTEN = os.environ.get("ATTENTEST_LEARNED") == "--write"
+
+
 def undiagnosed(folder: Path) -> str:
     """Return the option for no likely causes, "" for a folder whose failures are not known."""
-    written = os.environ.get("ATTENTEST_LEARNED") == "--write"
-    return "--no-diagnose" if (folder / "deviations.toml").exists() and not written else ""
+    return "--no-diagnose" if (folder / "deviations.toml").exists() and not WRITTEN else ""
+
+
+def examples(folder: Path) -> str:
+    """Return the option for the part of the examples that the folder is judged with."""
+    part = told(folder).get("tool", {}).get("attentest", {}).get("effort", 1)
+    return "" if WRITTEN or part == 1 else f"--effort {part}"
 
 
 def families(folder: Path) -> str:
@@ -61,6 +76,22 @@ def families(folder: Path) -> str:
         return ""
     mode = os.environ.get("ATTENTEST_LEARNED", "--check")
     return f"python {ROOT}/docs/families.py {mode} {folder.name}"
+
+
+def pytest(folder: Path) -> str:
+    """Return the command that judges the folder's backends by pytest, if it is one of those.
+
+    One folder with expected failures shows that pytest knows them.
+    """
+    expected = [one for one in FOLDERS if declared(one, "")]
+    if folder in expected[1:]:
+        return ""
+    few = "" if folder == FOLDERS[0] else "-k 'formula and attention'"
+    return (
+        f"pytest -q -c {ROOT}/conformance/outside.ini --rootdir {{env_tmp_dir}} "
+        f"{declared(folder, '--override-ini=attentest_deviations=')} "
+        f"--pyargs attentest.suite {effort(folder)} {names(folder, '--backend=')} {few}"
+    )
 
 
 def workers(folder: Path) -> str:
@@ -76,13 +107,11 @@ def rank(folder: Path) -> tuple[bool, bool, str]:
 os.environ["ATTENTEST_ENVS"] = ", ".join(folder.name for folder in sorted(FOLDERS, key=rank))
 os.environ["ATTENTEST_FOLDERS"] = "\n".join(f"-e {folder}" for folder in FOLDERS)
 for one in FOLDERS:
-    few = "" if one == FOLDERS[0] else "-k 'formula and attention'"
     os.environ |= {
         f"ATTENTEST_FOLDER_{one.name}": f"-e {one}{extra(one)}",
         f"ATTENTEST_RUN_{one.name}": f"{names(one)} {declared(one, '--deviations=')} "
-        f"{undiagnosed(one)} {workers(one)}",
+        f"{undiagnosed(one)} {examples(one)} {workers(one)}",
         f"ATTENTEST_FAMILIES_{one.name}": families(one),
-        f"ATTENTEST_PYTEST_{one.name}": f"{declared(one, '--override-ini=attentest_deviations=')} "
-        f"--pyargs attentest.suite {effort(one)} {names(one, '--backend=')} {few}",
+        f"ATTENTEST_PYTEST_{one.name}": pytest(one),
     }
 os.environ["ATTENTEST_PACKAGES"] = " ".join(str(path.relative_to(ROOT)) for path in PACKAGES)
