@@ -194,6 +194,7 @@ def test_two_mistakes_at_once_are_named_where_none_fits_alone() -> None:
     assert told >= 0.9 * judged_pairs, (told, judged_pairs)
 
 
+@pytest.mark.proof
 def test_pair_is_named_as_a_pair() -> None:
     names = ("attention.scale-missing", "attention.mask-added-as-ones")
     backend = planted(*(fault_of(name) for name in names))

@@ -54,6 +54,7 @@ def test_numbers_of_no_option_fit_none(component):
     assert found[name].agrees == (found[name].expected is None)
 
 
+@pytest.mark.proof
 def test_choices_around_a_wrong_sublayer_are_measured():
     options = {"norm_placement": "pre", "embedding_scale": "none"}
     wrong = with_faults(REFERENCE_MODELS["plain"], faults()["attention.scale-missing"])
@@ -123,6 +124,7 @@ def test_component_of_another_option_than_the_rest_is_reported():
     assert "post in residual; pre in encoder_layer" in found.reason
 
 
+@pytest.mark.proof
 def test_parameters_tied_in_no_listed_way_are_reported():
     whole = built("plain", {"tying": "none"})
     recipe = whole.recipes["model"]

@@ -49,6 +49,7 @@ def test_line_of_jax_code_is_named_and_confirmed(slug: str, computed: str, tmp_p
     assert computed in location.computed
 
 
+@pytest.mark.proof
 def test_mask_that_may_be_meant_otherwise_is_suspected(tmp_path: Path) -> None:
     mistake = MISTAKES["jax-bias-of-the-seen"]
     location = located(mistake, tmp_path)

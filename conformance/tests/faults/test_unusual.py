@@ -9,6 +9,7 @@ from attentest.judging.judge import judge
 from attentest_spec.clauses import clauses
 
 
+@pytest.mark.proof
 @share(25, rest=24)
 @pytest.mark.parametrize("name", UNUSUAL)
 def test_unusual_implementation_raises_no_alarm(name: str) -> None:

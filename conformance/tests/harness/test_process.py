@@ -119,6 +119,7 @@ def test_a_child_that_kills_its_parent_costs_no_other_child(way: str) -> None:
         assert "attentest.harness.fork_server" in child.call("words")
 
 
+@pytest.mark.proof
 def test_child_outlives_its_server(way: str) -> None:
     if way == "afresh":
         pytest.skip("the parent is this process")

@@ -73,6 +73,7 @@ def test_report_of_two_runs_is_on_the_screen(tmp_path: Path) -> None:
     assert_reported(command("report", *runs, "--html", str(FULL)), "no regression")
 
 
+@pytest.mark.proof
 @pytest.mark.parametrize("words", [("list", "clauses"), ("run", GOOD, *ONE)])
 def test_full_disk_under_the_screen_is_one_line(words: tuple[str, ...]) -> None:
     with FULL.open("w") as full:

@@ -70,6 +70,7 @@ def under_way(name: str, place: Arrivals, folder: Path) -> Iterator[subprocess.P
         command.wait()
 
 
+@pytest.mark.proof
 @share(7)
 @pytest.mark.parametrize("name", COMMANDS)
 def test_ctrl_c_ends_a_command_and_its_workers(name, place, tmp_path):

@@ -60,6 +60,7 @@ def target(tmp_path_factory, place):
     return str(path)
 
 
+@pytest.mark.proof
 def test_the_command_trains_shows_writes_and_draws(target, tmp_path):
     out = ("--json", str(tmp_path / "a.json"), "--plot", str(tmp_path / "a.svg"))
     result = command(target, f"{target}:parts", *SMALL, *out, "--seeds", "2")

@@ -77,6 +77,7 @@ def test_missing_component_is_skipped_with_the_reason(pytester):
     result.stdout.fnmatch_lines(["*offers no gradient*"])
 
 
+@pytest.mark.proof
 def test_the_plugin_imports_no_torch(pytester):
     pytester.makepyfile(
         "import sys\ndef test_nothing():\n"

@@ -20,6 +20,7 @@ def attend_without_scale(query, key, value, mask=None):
     return attend(query * query.shape[-1] ** 0.5, key, value, mask)
 
 
+@pytest.mark.proof
 def test_a_bare_function_gets_a_verdict():
     report = check(attend, component="attention")
     assert report.conforms, str(report)

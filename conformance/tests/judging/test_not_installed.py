@@ -47,6 +47,7 @@ def ran(*words: str) -> Result:
     return CliRunner().invoke(main, list(words), env={"COLUMNS": "100"})
 
 
+@pytest.mark.proof
 def test_a_run_of_all_leaves_it_out_with_one_line_and_conforms(tmp_path: Path) -> None:
     stream = tmp_path / "stream.jsonl"
     result = ran("run", *CLAUSE, "--json", str(stream))

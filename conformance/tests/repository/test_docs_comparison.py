@@ -25,6 +25,7 @@ def both() -> str:
     return page({"one": some("one"), "two": some("two", activation="gelu")})
 
 
+@pytest.mark.proof
 def test_choices_are_columns_with_links_to_their_pages(both):
     assert "| choice | paper | one | two |" in both
     assert "| **{ref}`activation <choice-activation>`** | `relu` | `relu` | `gelu` |" in both

@@ -328,6 +328,7 @@ def test_new_folder_gets_its_env(grown: Path) -> None:
     assert f"-e {grown / 'implementations' / 'newcomer'}" in everything
 
 
+@pytest.mark.proof
 def test_library_and_what_is_known_of_it_are_for_the_env_of_the_folder_alone(
     grown: Path, tmp_path: Path
 ) -> None:

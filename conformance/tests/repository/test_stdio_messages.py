@@ -108,6 +108,7 @@ def test_a_command_that_is_none_is_not_loaded(target, words) -> None:
 # What the documentation shows
 
 
+@pytest.mark.proof
 def test_the_transcript_of_the_documentation_is_what_the_program_says() -> None:
     lines = (DOCS / "transcript.txt").read_text(encoding="utf-8").splitlines()
     asked = [line.removeprefix("> ") for line in lines if line.startswith("> ")]

@@ -127,6 +127,7 @@ def test_classes_of_other_components_conform(name: str, component: str, said: li
     assert sum(verdict.status != "absent" for verdict in report) >= 9, str(report)
 
 
+@pytest.mark.proof
 @share(2)
 @pytest.mark.parametrize("name", ["Encoder", "Decoder"])
 def test_stacks_conform(name: str) -> None:
@@ -260,6 +261,7 @@ def test_a_name_that_holds_that_of_a_component_is_a_guess_which_numbers_confirm(
     assert report.conforms, str(report)
 
 
+@pytest.mark.proof
 def test_a_guess_that_numbers_do_not_confirm_is_a_question() -> None:
     said = refused(ScaleNormLayer)
     assert "A part of the name 'ScaleNormLayer' says that it is layer_norm" in said

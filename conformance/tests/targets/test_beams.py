@@ -47,6 +47,7 @@ def judged(thing: Any, **reading: Any) -> tuple[Any, dict[str, str]]:
     return backend, {slug: one.message for slug, one in found.items() if one.status.fails}
 
 
+@pytest.mark.proof
 @share(3)
 @pytest.mark.parametrize(("name", "choices", "said"), CORRECT)
 def test_correct_beam_search_conforms(name: str, choices: dict[str, str], said: str) -> None:

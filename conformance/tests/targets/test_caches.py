@@ -134,6 +134,7 @@ class LateCache(PreallocatedCache):
         return self.cache_k[:, :end], self.cache_v[:, :end]
 
 
+@pytest.mark.proof
 @share(4)
 @pytest.mark.parametrize(
     "thing",

@@ -93,6 +93,7 @@ def test_attention_with_rotary_positions_conforms(one):
     assert report["multi_head_attention.rotary"].status == "deviation", str(report)
 
 
+@pytest.mark.proof
 @pytest.mark.parametrize("one", classes("wrong_rotary_attentions"), ids=lambda one: one.__name__)
 def test_wrong_rotary_positions_are_not_accepted(one):
     """They are asked about: what is not explained by any option may be another design."""

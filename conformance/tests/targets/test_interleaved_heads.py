@@ -118,6 +118,7 @@ def test_written_adapter_holds_the_order_of_the_heads(tmp_path: Path) -> None:
     assert broken(written, *CLAUSES["MultiHeadAttention"]) == []
 
 
+@pytest.mark.proof
 def test_mistake_beside_interleaved_heads_is_reproduced(tmp_path: Path) -> None:
     source = SEPARATE.replace("if mask is not None:", "if False:")
     backend = adapted(tmp_path, "MultiHeadAttention", source)

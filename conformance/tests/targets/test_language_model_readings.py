@@ -164,6 +164,7 @@ def test_a_question_names_the_step_and_what_a_design_may_compute(tmp_path: Path)
         attentest.adapted(f"{tmp_path / 'unscaled.py'}:Transformer")
 
 
+@pytest.mark.proof
 @pytest.mark.parametrize(("own", "read"), [("self.sinks", True), ("2 * self.sinks", False)])
 def test_trained_sinks_are_read_by_their_numbers(own: str, *, read: bool, tmp_path: Path) -> None:
     source = (WILD / "llama_c.py").read_text()
@@ -190,6 +191,7 @@ def test_trained_sinks_are_read_by_their_numbers(own: str, *, read: bool, tmp_pa
 LAST = "return self.lm_head(x[:, [-1], :]), None"
 
 
+@pytest.mark.proof
 @share(3)
 @pytest.mark.parametrize(
     "sound", [LAST, LAST.replace("[-1]", "-1"), LAST.replace(")", ").softmax(-1)", 1)]
@@ -201,6 +203,7 @@ def test_the_last_step_alone_is_given_without_labels(sound: str, tmp_path: Path)
     assert "tokens again as targets, to have all steps" in said
 
 
+@pytest.mark.proof
 @share(3)
 @pytest.mark.parametrize(
     "wrong",
@@ -218,6 +221,7 @@ def test_another_step_without_labels_is_a_question(wrong: str, tmp_path: Path) -
         resolve.load(f"{tmp_path / 'nano.py'}:GPT")  # as commands do, which add where options go
 
 
+@pytest.mark.proof
 def test_model_for_a_limited_number_of_texts_conforms() -> None:
     """It keeps the keys of 8 texts at most by default, and is judged with 33."""
     backend = attentest.adapted(str(WILD / "start_pos.py:Transformer"))

@@ -49,6 +49,7 @@ def code(scores: str = "scores", weights: str = "weights", output: str = "output
     return CODE.replace("SCORES", scores).replace("WEIGHTS", weights).replace("OUTPUT", output)
 
 
+@pytest.mark.proof
 @pytest.mark.parametrize("output", [BEHIND, PADDED])
 def test_a_mask_of_rows_is_asked_about_and_judged_without(tmp_path: Path, output: str) -> None:
     asked = r"Nothing says what an entry of the mask .* --set mask=keep or --set mask=blocks"

@@ -69,6 +69,7 @@ def test_the_mask_named_after_the_keys_is_the_mask() -> None:
     assert report[FORMULA].status == "pass", str(report)
 
 
+@pytest.mark.proof
 @pytest.mark.parametrize("wrong", [NextKey, Ignored])
 def test_a_wrong_mask_of_keys_is_a_violation(wrong: type) -> None:
     report = attentest.check(wrong, COMPONENT, clauses=[FORMULA])

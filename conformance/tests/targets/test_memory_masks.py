@@ -71,6 +71,7 @@ def test_memory_mask_that_is_inverted_is_a_question_and_then_a_violation(tmp_pat
     assert judge(bench, MEMORY[0]).status.value == "violation"
 
 
+@pytest.mark.proof
 def test_required_masks_that_block_by_minus_infinity_are_read_as_they_are(tmp_path: Path):
     """Each of the two is probed while the other one hides nothing, in the meaning that it has."""
     text = SOURCE.replace("masked_fill(~keep", "masked_fill(keep").replace("_mask=None", "_mask")

@@ -97,6 +97,7 @@ def test_unspecified_mixture_is_one_question(name: str, text: str) -> None:
         attentest.adapted(getattr(asked, name))
 
 
+@pytest.mark.proof
 @pytest.mark.parametrize(("added", "read"), [("1e-9", True), ("1e-6", False)])
 def test_constant_in_the_divisor_is_asked_about_where_it_shows(
     added: str, *, read: bool, tmp_path: Path
@@ -120,6 +121,7 @@ AROUND = {
 """What stands in the place of the sum with the experts, and what is asked of it."""
 
 
+@pytest.mark.proof
 @share(3)
 @pytest.mark.parametrize(("wrong", "text"), AROUND.items())
 def test_rest_of_a_model_with_experts_is_compared(wrong: str, text: str, tmp_path: Path) -> None:

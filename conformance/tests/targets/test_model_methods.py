@@ -52,6 +52,7 @@ def test_decode_that_hides_what_the_call_hides_is_read(
     assert not found.doubts
 
 
+@pytest.mark.proof
 def test_decode_that_hides_no_padding_is_an_assumption(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

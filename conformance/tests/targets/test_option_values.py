@@ -37,6 +37,7 @@ def test_a_value_that_alone_gives_the_formula_is_asked_about(
     assert f"--give {words} or --give {default.replace(chr(39), '')}" in text
 
 
+@pytest.mark.proof
 def test_a_function_that_no_formula_has_is_asked_about():
     text = "With activation=None, ActiveProjections computes multi_head_attention; .*=relu it does"
     with pytest.raises(Unclear, match=text):
@@ -48,6 +49,7 @@ def test_a_function_that_no_formula_has_is_asked_about():
     assert report[slug].status == "pass", report[slug]
 
 
+@pytest.mark.proof
 def test_a_function_beside_a_mistake_excuses_nothing():
     attentest.adapted(optional.ActiveAndUnscaled, "multi_head_attention")  # and is judged
 

@@ -36,6 +36,7 @@ def reproduction(target: object, component: str = "attention") -> str:
     return counterexample.code
 
 
+@pytest.mark.proof
 def test_a_file_of_any_name_is_imported_by_its_reproduction(tmp_path: Path) -> None:
     write_files(tmp_path, parts__init="", parts__one=SOFTMAX)
     codes = []

@@ -52,6 +52,7 @@ def test_a_table_of_an_input_that_is_not_given_is_asked_about(tmp_path: Path) ->
         resolve.load(target)
 
 
+@pytest.mark.proof
 def test_a_parameter_that_nothing_depends_on_is_a_violation(tmp_path: Path) -> None:
     target = written(tmp_path, (HEAD, MORE.format("n_embd") + HEAD))
     report = attentest.check(target, clauses=[CLAUSE])
@@ -78,6 +79,7 @@ def test_labels_show_that_nothing_depends_on_a_parameter(tmp_path: Path) -> None
     assert any("more are held and not used" in one for one in resolve.load(target).assumed)
 
 
+@pytest.mark.proof
 def test_a_head_of_the_loss_alone_is_asked_about(tmp_path: Path) -> None:
     more = (HEAD, MORE.format("n_embd, n_vocab") + HEAD)
     target = written(tmp_path, more, (CALL, LABELLED), (RESULT, of_loss("(x @ self.more)")))

@@ -160,11 +160,13 @@ def test_mistakes_in_parts_and_in_what_holds_them_are_detected(tmp_path, file, o
     assert not report.conforms, str(report)
 
 
+@pytest.mark.proof
 def test_copies_of_one_class_are_one_part(tmp_path):
     folder = written(tmp_path, pieces__whole=f"{ATTENTION}\n{NETWORK}")
     assert checked(folder, "pieces/layers.py:EncoderLayer", "encoder_layer").conforms
 
 
+@pytest.mark.proof
 def test_a_part_that_is_nowhere_is_no_size(tmp_path):
     folder = written(tmp_path, pieces__network="class Other: pass")
     with pytest.raises(Unclear, match="nothing says what feed_forward is"):
@@ -177,6 +179,7 @@ def test_two_classes_for_one_part_are_asked_about(tmp_path):
         checked(folder, "pieces/layers.py:EncoderLayer", "encoder_layer")
 
 
+@pytest.mark.proof
 def test_a_number_by_default_for_keys_beside_heads_is_the_width_of_a_head(tmp_path):
     text = """
         import torch

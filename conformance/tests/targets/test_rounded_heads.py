@@ -82,6 +82,7 @@ def test_columns_or_scales_that_rounding_breaks_are_a_violation(
     assert broken(backend, FORMULA, CLAUSE)
 
 
+@pytest.mark.proof
 def test_rounded_heads_are_the_only_thing_that_is_not_judged(tmp_path: Path) -> None:
     file = tmp_path / "own.py"
     file.write_text(CODE.replace("math.sqrt(self.d_head)", "math.sqrt(query.size(-1))"))

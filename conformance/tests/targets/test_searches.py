@@ -42,6 +42,7 @@ def test_function_without_an_end_token_is_a_declared_deviation() -> None:
     assert report["decoding.stop-at-end"].status == "deviation"
 
 
+@pytest.mark.proof
 def test_mistake_is_a_violation_with_its_likely_cause(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(python, "Bench", Bench)
     report = attentest.check(

@@ -211,6 +211,7 @@ def test_mistake_beside_numbers_in_single_precision_is_the_only_finding(tmp_path
     assert judge(bench, "encoder.layer-formula").status == "violation"
 
 
+@pytest.mark.proof
 def test_mistake_beside_whole_numbers_in_single_precision_is_judged_in_double(tmp_path):
     whole = CAUSAL.replace("torch.tensor(2.0 / torch.pi)", "x.new_tensor(2.0 / torch.pi)")
     whole = whole.replace("dtype=torch.bool).triu(1)", "dtype=torch.float32).triu(1).bool()")

@@ -72,6 +72,7 @@ def test_constants_of_a_neighbour_are_sizes(tmp_path: Path) -> None:
     assert failing(backend) == []
 
 
+@pytest.mark.proof
 @pytest.mark.parametrize(
     "edits",
     [

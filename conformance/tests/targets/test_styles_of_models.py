@@ -81,6 +81,7 @@ def small(vocab_size, length, width, depth, heads):
 LAST = "return self.to_logits(self.attn_layers(x))"
 
 
+@pytest.mark.proof
 def test_a_language_model_of_parts_is_built_by_the_function_that_makes_it(tmp_path: Path) -> None:
     made = (*MADE, (LAST, MAKER.format(LAST)))
     backend = read(tmp_path, LANGUAGE_MODELS / "wrapped.py", "TransformerWrapper", *made)
@@ -145,6 +146,7 @@ BIAS = (
 )
 
 
+@pytest.mark.proof
 def test_a_bias_apart_from_a_tied_generator_is_its_bias(tmp_path: Path) -> None:
     backend = read(tmp_path, MODELS / "shared_table.py", "TranslationModel", *BIAS)
     assert any("generator.bias" in one for one in backend.understood)
@@ -217,6 +219,7 @@ NOT_HIDDEN = (("(x > 0)", "pad = 0\n        mask = (x > -1)"),)
 ENCODER = SUPPORT / "wild_encoders" / "bert_like.py"
 
 
+@pytest.mark.proof
 @pytest.mark.parametrize(
     ("made", "expected"), [("(x > 0)", Status.PASS), ("(x == 0)", Status.VIOLATION)]
 )
@@ -240,6 +243,7 @@ def test_masks_that_are_not_judged_are_assumptions(edits: Any, said: str, tmp_pa
     assert any(said in one for one in backend.assumed), backend.assumed
 
 
+@pytest.mark.proof
 def test_a_masked_language_model_is_an_encoder(tmp_path: Path) -> None:
     backend = read(tmp_path, ENCODER, "BertMLM", ("BERT", "BertMLM"))
     assert backend.components == ("encoder",)
@@ -263,6 +267,7 @@ def test_short_names_of_sizes_are_read(tmp_path: Path) -> None:
     assert status(backend, "encoder.layer-formula") is Status.PASS
 
 
+@pytest.mark.proof
 def test_a_class_by_the_name_of_a_generator_with_two_inputs_is_a_model(tmp_path: Path) -> None:
     backend = read(
         tmp_path, MODELS / "einsum.py", "AnswerGenerator", ("Seq2Seq", "AnswerGenerator")

@@ -44,6 +44,7 @@ def test_a_wrong_table_is_a_question(tmp_path: Path) -> None:
         resolve.load(written(tmp_path, (wrong, wrong.replace("t, ", "t**1.001, "))))
 
 
+@pytest.mark.proof
 def test_a_small_mistake_at_some_lengths_is_no_rounding(tmp_path: Path) -> None:
     """It makes a difference of 5e-7, where the table that is kept makes one of 5e-8."""
     right = "freqs = torch.outer(t, freqs)"

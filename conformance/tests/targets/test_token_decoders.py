@@ -75,6 +75,7 @@ def test_a_decoder_that_makes_its_mask_itself_is_one_question(tmp_path):
         checked(tmp_path, text.replace("x = self.table", inside))
 
 
+@pytest.mark.proof
 @share(3)
 @pytest.mark.parametrize(
     ("old", "new", "is_sound"),

@@ -114,12 +114,14 @@ def test_a_file_lists_a_token_encoder_and_its_parts():
     assert found["Layer"].inside == "BERT"
 
 
+@pytest.mark.proof
 def test_an_instance_of_another_depth_stands_for_its_class():
     made = class_of("bert_like.py", "BERT")
     whole = made(50, hidden=32, n_layers=3, attn_heads=4, ffn_hidden=64)
     assert "is judged as its class" in "\n".join(attentest.adapted(whole).understood)
 
 
+@pytest.mark.proof
 def test_the_stack_moves_and_copies_with_its_class():
     part = attentest.adapted(str(WILD / "bert_like.py:BERT")).build("encoder", SIZES)
     moved = part.moved(precision="float32").copied("pickle")

@@ -53,6 +53,7 @@ def with_switch(condition: str) -> tuple[str, str]:
     return LAST, f"        if {condition}:\n            {tied}\n{LAST}"
 
 
+@pytest.mark.proof
 def test_switch_that_nothing_says_is_off_and_an_assumption(tmp_path: Path) -> None:
     backend = adapted(tmp_path, with_switch("args.tie_weights"))
     assert isinstance(backend, AdaptedWhole)

@@ -94,6 +94,7 @@ def test_strict_asks_for_the_output_projection(tmp_path: Path, name: str) -> Non
         adapted(tmp_path, name, SOUND[name], strict=True)
 
 
+@pytest.mark.proof
 @share(12)
 @pytest.mark.parametrize(("name", "right", "wrong"), WRONG)
 def test_mistake_in_attention_without_output_projection_does_not_pass(
@@ -102,6 +103,7 @@ def test_mistake_in_attention_without_output_projection_does_not_pass(
     assert asked_or_broken(tmp_path, name, SOUND[name], right, wrong, *CLAUSES)
 
 
+@pytest.mark.proof
 def test_projection_that_is_held_and_not_used_is_not_replaced(tmp_path: Path) -> None:
     held = "self.value = nn.Linear(hidden_size, hidden_size)\n"
     source = SEVERAL_HEADS.replace(

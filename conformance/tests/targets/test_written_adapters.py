@@ -49,6 +49,7 @@ def test_a_written_adapter_gives_the_same_verdict(target: str, slug: str, tmp_pa
     assert verdict(written, slug) == verdict(inferred, slug)
 
 
+@pytest.mark.proof
 def test_a_written_adapter_needs_no_suite():
     text = adapter_text(str(SUPPORT / "wild_encoders/bert_like.py:BERT"), {})
     assert "import attentest\n" not in text

@@ -34,6 +34,7 @@ def test_other_numbers_stand_where_they_are_asked_for() -> None:
     assert (plain[where] == seeded(one).floats(2, 4, 6)[where]).all()
 
 
+@pytest.mark.proof
 def test_poison_fits_the_precision() -> None:
     for precision, sizes in (
         ("float64", {1e3, 1.0, 30.0}),

@@ -156,6 +156,7 @@ def test_correct_code_conforms_in_coarse_precisions(clause, precision):
     assert verdict.status == "pass" or precision == "bfloat16", verdict.message
 
 
+@pytest.mark.proof
 def test_pattern_that_never_changes_is_not_judged():
     message = judged(of(FixedPattern), "encoder.dropout-on-sublayers").message
     assert f"rate of {RATE}" not in message
@@ -181,6 +182,7 @@ def test_wrong_rate_is_detected_with_every_seed(slug):
             assert verdict.status in ("violation", "warning"), verdict.message
 
 
+@pytest.mark.proof
 @pytest.mark.parametrize("factor", [0.5, 2.0])
 def test_wrong_rate_is_reported_with_its_numbers(factor):
     class Other(Plain):

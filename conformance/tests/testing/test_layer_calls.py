@@ -111,6 +111,7 @@ def test_drawn_call_is_ready(component: str, data: st.DataObject) -> None:
     layer_calls.matches_reference(one)
 
 
+@pytest.mark.proof
 def test_drawn_calls_follow_their_arguments() -> None:
     def ask(draw: Draw) -> LayerCall:
         return layer_calls.draw_call(
@@ -178,6 +179,7 @@ def test_drawn_masks_are_of_the_requested_kinds() -> None:
     assert (hundredths % 2).any()  # and so not drawn at twice the scale
 
 
+@pytest.mark.proof
 def test_without_a_map_a_bare_part_will_do() -> None:
     def ask(draw: Draw) -> LayerCall:
         return layer_calls.draw_call(

@@ -50,6 +50,7 @@ def test_a_picture_is_written_with_text_as_text_and_no_background():
     assert "#ffffff" not in text
 
 
+@pytest.mark.proof
 @pytest.mark.parametrize(("kind", "beginning"), [("svg", b"<?xml"), ("png", b"\x89PNG")])
 def test_the_same_picture_is_the_same_file(kind, beginning, monkeypatch):
     first = render(learning_curves(PLAIN), kind)

@@ -70,6 +70,7 @@ def test_every_step_of_a_sound_model_stands_beside_the_oracle():
         np.testing.assert_allclose(row.output.shape, row.expected.shape)
 
 
+@pytest.mark.proof
 def test_the_worked_example_of_the_course_has_its_shapes():
     found = trace("plain", local(plain()), EXAMPLES["course"])
     rows = {row.step: row for row in found.rows}

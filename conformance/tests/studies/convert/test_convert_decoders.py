@@ -164,6 +164,7 @@ def test_decoder_only_and_other_models_are_not_carried_to_each_other() -> None:
         converted(checkpoint(source), source, target, sizes=HEADS)
 
 
+@pytest.mark.proof
 def test_the_command_reads_the_model_of_a_file(tmp_path: Path) -> None:
     """Its inner width is two thirds of four times the width, of which nothing is given."""
     source = f"{SUPPORT / 'wild_language_models' / 'llama.py'}:Transformer"

@@ -148,6 +148,7 @@ def test_mistakes_are_counted_by_their_evidence() -> None:
     assert list(found.frame()["evidence"]) == ["stops", "no number changes"]
 
 
+@pytest.mark.proof
 def test_the_mistake_and_the_seed_are_what_trainings_differ_in() -> None:
     whole = module.Whole.of([INVERTED], 0, ("copy",), 3)
     assert [one.seed for one in whole.correct] == [0, 1, 2, 3, 4, 5]
@@ -167,6 +168,7 @@ def test_own_weights_are_those_of_the_seed() -> None:
     assert first == again != other
 
 
+@pytest.mark.proof
 def test_the_command_prints_the_counts_and_keeps_the_trainings(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

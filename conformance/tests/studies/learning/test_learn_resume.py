@@ -73,6 +73,7 @@ def test_a_training_that_is_done_is_read_and_not_done_again(tmp_path):
     assert states(tmp_path) == before
 
 
+@pytest.mark.proof
 def test_a_folder_takes_more_backends_and_more_seeds(tmp_path):
     learn(PLAIN, **GIVEN, folder=tmp_path)
     before = states(tmp_path)

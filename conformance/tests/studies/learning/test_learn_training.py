@@ -111,6 +111,7 @@ def test_a_sound_model_learns():
     assert end.validation < 0.1 * start.validation
 
 
+@pytest.mark.proof
 def test_a_seed_gives_one_training_and_another_another():
     regime = small()
     same_state(trained(PLAIN, regime, 3), trained(PLAIN, regime, 3))

@@ -193,6 +193,7 @@ def test_a_backend_without_choices_is_refused_before_it_is_trained(tmp_path: Pat
         over(grid, Folder(tmp_path))
 
 
+@pytest.mark.proof
 def test_a_sweep_over_settings_takes_any_backend(tmp_path: Path) -> None:
     targets = [one for one in registry.installed() if "model" in registry.load(one).components]
     found = attentest.sweep(targets[0], axes={"layers": (1, 2)}, folder=tmp_path, **SMALL)

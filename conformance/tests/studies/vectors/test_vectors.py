@@ -191,6 +191,7 @@ def test_bounds_are_those_of_the_precision(everything):
                 assert epsilon * size / 2 <= expected.absolute <= 1e6 * epsilon * (1 + size)
 
 
+@pytest.mark.proof
 def test_common_choices_are_those_that_were_asked_for():
     given = Choices(norm_placement="pre", fully_masked_row="zero")
     found = list(cases(["attention", "encoder"], given, 0, 1))
@@ -225,6 +226,7 @@ def test_the_index_is_of_the_schema_and_leads_to_every_tensor(folder):
     assert named == {(file, name) for file, arrays in stored.items() for name in arrays}
 
 
+@pytest.mark.proof
 def test_the_same_seed_gives_the_same_bytes_and_another_does_not(tmp_path, folder):
     for name, seed in (("again", 0), ("other", 1)):
         vectors.write(tmp_path / name, components=["attention"], seed=seed)
