@@ -104,7 +104,7 @@ def parameters(reader: Reader, options: Options, normalised: Floats) -> Iterator
     """Yield the parameters with which the call may compute a norm under `options`.
 
     `normalised` (.., D) are the rows without weight and bias. The sum of all numbers rules most
-    parameters out, which takes a hundredth of the time that the formula does for each of them.
+    parameters out, for all of them at once.
     """
     width = normalised.shape[-1]
     whole = [one for one in reader.rows(width) if not one.place.part and not one.place.span]
@@ -118,7 +118,8 @@ def parameters(reader: Reader, options: Options, normalised: Floats) -> Iterator
         weights = weights + 1
     shifts = _stacked(biases, width, 0.0)
     columns = normalised.reshape(-1, width)
-    sums = (weights @ columns.sum(axis=0))[:, None] + len(columns) * shifts.sum(axis=1)
+    with np.errstate(over="ignore", invalid="ignore"):
+        sums = (weights @ columns.sum(axis=0))[:, None] + len(columns) * shifts.sum(axis=1)
     scale = np.abs(normalised).max() * np.abs(weights).max(axis=1)
     largest = scale[:, None] + np.abs(shifts).max(axis=1)
     for at, to in np.argwhere(reader.trace.may_hold(normalised.size, sums, largest)):
