@@ -337,12 +337,19 @@ def test_library_and_what_is_known_of_it_are_for_the_env_of_the_folder_alone(
     folder = tree / "implementations" / "newcomer"
     with (folder / "pyproject.toml").open("a", encoding="utf-8") as file:
         file.write('\n[project.optional-dependencies]\nlibrary = ["einops>=0.8"]\n')
+        file.write("\n[tool.attentest]\neffort = 0.5\n")
     (folder / "deviations.toml").touch()
-    told = tox(tree, "config", "-q", "-e", "newcomer,matrix", "-k", "deps", "commands")
-    mine, everything = told.stdout.split("[testenv:matrix]")
+    first = next(one.name for one in FOLDERS if (one / "deviations.toml").exists())
+    words = ("config", "-q", "-e", f"newcomer,{first},matrix", "-k", "deps", "commands")
+    told = tox(tree, *words).stdout
+    mine, rest = told.split(f"[testenv:{first}]")
+    by_pytest, everything = rest.split("[testenv:matrix]")
     assert f"-e {folder}[library]\n" in mine
     assert f"--deviations={folder}/deviations.toml" in mine
-    assert f"attentest_deviations={folder}/deviations.toml" in mine
+    assert "--effort 0.5" in mine
+    assert "pytest -q" not in mine
+    deviations = tree / "implementations" / first / "deviations.toml"
+    assert f"attentest_deviations={deviations}" in by_pytest
     assert f"-e {folder}\n" in everything
     assert "deviations" not in everything
 
