@@ -161,7 +161,7 @@ class TorchPart:
     def _places(self) -> dict[str, Place]:
         return {name: locate(name, self._recipe.parameters) for name in self._names}
 
-    def room(self, name: str) -> tuple[int, ...]:
+    def parameter_shape(self, name: str) -> tuple[int, ...]:
         """Return the shape of the canonical parameter `name` in the module, whatever it declares.
 
         Raises KeyError where the parameter map has no entry for it, and ValueError where the module

@@ -94,7 +94,7 @@ class _Builder:
         self.subject, self.component, self.sizes = subject, component, sizes
         self.probe: Probe
         self._parts: dict[str, Any] = {}
-        self._rooms: dict[tuple[str, str], tuple[int, ...] | None] = {}
+        self._shapes: dict[tuple[str, str], tuple[int, ...] | None] = {}
 
     def takes(self, choices: Choices) -> bool:
         """Say whether a part takes the parameters of a structure: it is `probe` then."""
@@ -117,19 +117,19 @@ class _Builder:
         self.subject.backend = asking(self.subject.backend, choices)
 
     def may_take(self, choices: Choices) -> bool:
-        """Say whether a part may have room for the parameters of a structure.
+        """Say whether a part may have the parameters of a structure, in their shapes.
 
         One part is asked about every parameter, where it can be: there are thousands of structures.
         """
         wanted = shapes(self.component, self.sizes, choices)
-        return all(self._room(choices, one) in (shape, None) for one, shape in wanted.items())
+        return all(self._shape(choices, one) in (shape, None) for one, shape in wanted.items())
 
-    def _room(self, choices: Choices, name: str) -> tuple[int, ...] | None:
+    def _shape(self, choices: Choices, name: str) -> tuple[int, ...] | None:
         """Return the shape of a parameter in a part, () for none and None where nothing tells."""
         key = choices.key_heads, name
-        if key not in self._rooms:
-            self._rooms[key] = _asked(self._part(choices), name)
-        return self._rooms[key]
+        if key not in self._shapes:
+            self._shapes[key] = _asked(self._part(choices), name)
+        return self._shapes[key]
 
     def _part(self, choices: Choices) -> Any:
         """Return a part that has nothing loaded, None where it cannot be built."""
@@ -145,10 +145,10 @@ class _Builder:
 
 def _asked(part: Any, name: str) -> tuple[int, ...] | None:
     """Return the shape that a part tells, () for no such parameter, None where it cannot tell."""
-    if not hasattr(type(part), "room"):  # a part may answer to any name by itself
+    if not hasattr(type(part), "parameter_shape"):  # a part may answer to any name by itself
         return None
     try:
-        found: tuple[int, ...] = part.room(name)
+        found: tuple[int, ...] = part.parameter_shape(name)
     except (KeyError, ValueError):
         return ()
     except Exception:  # a map may be wrong in any way, which loading reports
