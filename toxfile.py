@@ -18,19 +18,20 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
+WRITTEN = os.environ.get("ATTENTEST_LEARNED") == "--write"
 ROOT = Path(__file__).resolve().parent
 FOLDERS = sorted(path.parent for path in ROOT.glob("implementations/*/pyproject.toml"))
 PACKAGES = sorted(path.parent for path in ROOT.glob("implementations/*/*/py.typed"))
 
 
-def told(folder: Path) -> dict[str, Any]:
+def metadata(folder: Path) -> dict[str, Any]:
     """Return the content of the folder's pyproject.toml."""
     return tomllib.loads((folder / "pyproject.toml").read_text(encoding="utf-8"))
 
 
 def project(folder: Path) -> dict[str, Any]:
     """Return what the folder's package says of itself."""
-    table: dict[str, Any] = told(folder)["project"]
+    table: dict[str, Any] = metadata(folder)["project"]
     return table
 
 
@@ -56,9 +57,6 @@ def effort(folder: Path) -> str:
     return "" if (folder / "deviations.toml").exists() else "--attentest-effort=0.1"
 
 
-WRITTEN = os.environ.get("ATTENTEST_LEARNED") == "--write"
-
-
 def undiagnosed(folder: Path) -> str:
     """Return the option for no likely causes, "" for a folder whose failures are not known."""
     return "--no-diagnose" if (folder / "deviations.toml").exists() and not WRITTEN else ""
@@ -66,7 +64,7 @@ def undiagnosed(folder: Path) -> str:
 
 def examples(folder: Path) -> str:
     """Return the option for the part of the examples that the folder is judged with."""
-    part = told(folder).get("tool", {}).get("attentest", {}).get("effort", 1)
+    part = metadata(folder).get("tool", {}).get("attentest", {}).get("effort", 1)
     return "" if WRITTEN or part == 1 else f"--effort {part}"
 
 

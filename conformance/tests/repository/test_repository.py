@@ -332,24 +332,21 @@ def test_new_folder_gets_its_env(grown: Path) -> None:
 def test_library_and_what_is_known_of_it_are_for_the_env_of_the_folder_alone(
     grown: Path, tmp_path: Path
 ) -> None:
-    tree = tmp_path / "tree"
-    shutil.copytree(grown, tree)
+    tree = shutil.copytree(grown, tmp_path / "tree")
     folder = tree / "implementations" / "newcomer"
     with (folder / "pyproject.toml").open("a", encoding="utf-8") as file:
         file.write('\n[project.optional-dependencies]\nlibrary = ["einops>=0.8"]\n')
         file.write("\n[tool.attentest]\neffort = 0.5\n")
     (folder / "deviations.toml").touch()
     first = next(one.name for one in FOLDERS if (one / "deviations.toml").exists())
-    words = ("config", "-q", "-e", f"newcomer,{first},matrix", "-k", "deps", "commands")
-    told = tox(tree, *words).stdout
-    mine, rest = told.split(f"[testenv:{first}]")
-    by_pytest, everything = rest.split("[testenv:matrix]")
+    words = ("-q", "-e", f"newcomer,{first},matrix", "-k", "deps", "commands")
+    settings = tox(tree, "config", *words).stdout
+    mine, by_pytest, everything = re.split(rf"\[testenv:(?:{first}|matrix)\]", settings)
     assert f"-e {folder}[library]\n" in mine
     assert f"--deviations={folder}/deviations.toml" in mine
     assert "--effort 0.5" in mine
     assert "pytest -q" not in mine
-    deviations = tree / "implementations" / first / "deviations.toml"
-    assert f"attentest_deviations={deviations}" in by_pytest
+    assert f"attentest_deviations={tree}/implementations/{first}/deviations.toml" in by_pytest
     assert f"-e {folder}\n" in everything
     assert "deviations" not in everything
 
