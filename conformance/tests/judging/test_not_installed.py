@@ -79,6 +79,7 @@ def test_with_nothing_else_installed_a_run_says_what_to_do(monkeypatch: pytest.M
     [
         item(words, name=" ".join(words), unit=words[0] in ("run", "identify"))
         for words in (
+            ("run", "zz-lent", *CLAUSE),
             ("run", "zz-lent", "zz-there", *CLAUSE),
             ("check", "zz-lent", *CLAUSE),
             ("identify", "zz-lent"),
