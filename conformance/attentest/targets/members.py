@@ -1,9 +1,7 @@
 """The members of a whole file: the classes and functions it defines, and the component of each."""
 
-import inspect
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from types import ModuleType
 from typing import Any
 
 from attentest.targets import resolve
@@ -36,18 +34,11 @@ def members(target: str) -> list[Member] | None:
     module = resolve.module_of(target)
     if isinstance(getattr(module, resolve.DEFAULT_OBJECT, None), Backend):
         return None
+    from attentest.targets.libraries import definitions
     from attentest.targets.models.recognition import Recognition
 
     found = Recognition(module)
-    return [Member(name, **found.facts(name, thing)) for name, thing in _defined(module)]
-
-
-def _defined(module: ModuleType) -> Iterator[tuple[str, Any]]:
-    """Yield what the file itself defines, and does not import, with its names."""
-    for name, thing in list(vars(module).items()):
-        written = inspect.isfunction(thing) or inspect.isclass(thing)
-        if written and not name.startswith("_") and thing.__module__ == module.__name__:
-            yield name, thing
+    return [Member(name, **found.facts(name, thing)) for name, thing in definitions(module)]
 
 
 def _members(*, target: str) -> list[dict[str, Any]] | None:

@@ -26,6 +26,10 @@ class Origin:
 
 def origin(thing: Any, module: ModuleType | None = None, name: str = "") -> Origin:
     """Return how `thing` is named in code: as `name` in `module`, or wherever it can be found."""
+    if written := getattr(thing, "written_as", ""):  # set by `on_arrays`, which needs torch
+        found = origin(thing.__wrapped__, module, name)
+        needed = "from attentest_spec.torch import on_arrays"
+        return Origin(written.format(found.expression), (*found.imports, needed))
     if module is not None:
         return _import_of(module, name)
     for home, path in _places(thing):

@@ -16,6 +16,7 @@ from attentest.targets import caches
 from attentest.targets.adapt import calling, options, probing, trust
 from attentest.targets.adapt.adapter import Adapter
 from attentest.targets.adapt.advice.trials import answered
+from attentest.targets.adapt.arrays import read_by_library
 from attentest.targets.adapt.assumptions import (
     FIXED_DROPOUT,
     IDLE_DROPOUT,
@@ -77,6 +78,7 @@ from attentest.targets.adapt.writing.script import Script
 from attentest.targets.constants import components as constants
 from attentest.targets.language_models.adaptation import adapt_language_model
 from attentest.targets.language_models.recognition import is_language_model
+from attentest.targets.libraries import question_of_class
 from attentest.targets.models import adaptation as whole
 from attentest.targets.nearest import nearest
 from attentest.targets.searches import adaptation as searches
@@ -125,10 +127,15 @@ def adapt(
         return thing
     probing.MISSING.clear()
     asked = reading or Reading()
+
+    def read(reading: Reading) -> Backend:
+        return read_by_library(thing, reading, lambda one: _adapt(one, reading, name, home))
+
     try:
-        return _adapt(thing, asked, name, home)
+        return read(asked)
     except Unclear as question:
-        read = partial(_adapt, thing, name=name, home=home)
+        if other := question_of_class(thing):
+            raise Unclear(other) from question
         raise answered(question, thing, asked, read) from question
 
 
@@ -180,7 +187,7 @@ def _adapt(thing: Any, asked: Reading, name: str, home: ModuleType | None) -> Ba
                 return adapt_rotary(of_class(thing, code.name), asked, own, home)
         if code.thing is thing:  # an instance may stand for its class, which is found by itself
             code = replace(code, home=home)
-        _all_used(code, asked)
+        options.demand_known_arguments(code, asked)
         with probing.undisturbed():
             found = constants.read_by(_READERS.get(code.component, _adapted), code, asked)
             return with_tokens_seen(found, stack, asked)
@@ -387,14 +394,3 @@ def _parameters(code: Code, probe: Probe, adapter: Adapter, reading: Reading) ->
     if not code.is_module or not (needed or held) or holds_constants(probe, adapter):
         return FoundTable()
     return find_table(code.build, code.component, adapter, reading.parameters)
-
-
-def _all_used(code: Code, reading: Reading) -> None:
-    """Refuse what is settled for an argument that is not there."""
-    own = {*code.signature.parameters, *code.constants}
-    if code.construction is not None:
-        own |= code.construction.arguments
-    for name in [*reading.given, *reading.arguments.values()]:
-        if name not in own:
-            known = ", ".join(sorted(own)) or "none"
-            raise Unclear(f"{code.name} has no argument {name!r}; it has {known}.")

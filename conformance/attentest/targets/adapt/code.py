@@ -149,7 +149,8 @@ def code_of(thing: Any, reading: Reading, name: str = "") -> Code:
             own, component, thing, lambda sizes: thing, signature, inspect.getdoc(thing) or ""
         )
         return plain.wrapped(around)
-    constants = constants_of(thing, component, reading) if inspect.isfunction(thing) else {}
+    copied = inspect.isfunction(thing) and not hasattr(thing, "written_as")
+    constants = constants_of(thing, component, reading) if copied else {}
     return Code(
         own,
         component,

@@ -18,7 +18,7 @@ from attentest.targets.adapt.components import squashed
 from attentest.targets.adapt.names import OF_CHOICES, ON
 from attentest.targets.adapt.parameters.trials.clock import Clock
 from attentest.targets.adapt.parameters.words import feed_forward_role
-from attentest.targets.adapt.reading import Offered, Reading
+from attentest.targets.adapt.reading import Offered, Reading, Unclear
 from attentest_spec import Table
 from attentest_spec.components import inside
 
@@ -181,3 +181,14 @@ def _documented(name: str, words: str) -> list[str]:
             break
         lines.append(line)
     return re.findall(r"[\"']([\w-]+)[\"']", "\n".join(lines))
+
+
+def demand_known_arguments(code: Code, reading: Reading) -> None:
+    """Refuse what is settled for an argument that is not there."""
+    own = {*code.signature.parameters, *code.constants}
+    if code.construction is not None:
+        own |= code.construction.arguments
+    for name in [*reading.given, *reading.arguments.values()]:
+        if name not in own:
+            known = ", ".join(sorted(own)) or "none"
+            raise Unclear(f"{code.name} has no argument {name!r}; it has {known}.")

@@ -25,6 +25,7 @@ from attentest.targets.adapt.reading import Reading, Unclear
 from attentest.targets.adapt.training.in_files import component_in_file
 from attentest.targets.language_models import building as language_models
 from attentest.targets.language_models.recognition import is_language_model
+from attentest.targets.libraries import question_of_class
 from attentest.targets.models.building import building
 from attentest.targets.unjudged import looks_like
 
@@ -102,7 +103,8 @@ class Recognition:
         if is_whole(name, thing) and name not in self._makers:
             return {"component": "model"}
         component = component_named(name)
-        if component and (inspect.isfunction(thing) or _is_called(thing)):
+        called = inspect.isfunction(thing) or _is_called(thing) or question_of_class(thing)
+        if component and called:
             made = self._makers.get(name, "")
             return {"component": "" if made else component, "inside": made or inside}
         likely = component_guessed(name) if _is_called(thing) else ""

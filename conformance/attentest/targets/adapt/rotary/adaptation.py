@@ -24,6 +24,7 @@ from attentest.targets.adapt.rotary.signatures import (
     unexplained,
     with_table,
 )
+from attentest.targets.libraries import undecorated, with_tensors
 from attentest_spec import Limits
 from attentest_spec.choices import Value
 from attentest_spec.torch import DTYPES, Recipe, TorchBackend
@@ -222,8 +223,8 @@ def _pairs_of(
         return
     certain = any(takes_tables(one.called) for one in makers)
     if certain or _with_tables(thing, reading) is not None:
-        for other in vars(module).values() if module else ():
-            if other is not thing and _makes_tables(other, module):
+        for other in _others(module, thing, reading):
+            if _makes_tables(other, module):
                 named = other.__name__
                 for maker in _makers(other, named, Reading()) if certain else _tried(other):
                     yield maker, thing
@@ -259,8 +260,8 @@ def _tried(thing: Any) -> list[Maker]:
 def _beside(module: ModuleType | None, thing: Any, reading: Reading) -> Iterator[Any]:
     """Yield the functions of the file that take x and tables, those for queries and keys first."""
     found = []
-    for one in list(vars(module).values()) if module else []:
-        if not inspect.isfunction(one) or one is thing or one.__module__ != module.__name__:  # type: ignore[union-attr]
+    for one in _others(module, thing, reading):
+        if not inspect.isfunction(one) or one.__module__ != module.__name__:  # type: ignore[union-attr]
             continue
         try:
             arguments = _with_tables(one, reading)
@@ -269,6 +270,14 @@ def _beside(module: ModuleType | None, thing: Any, reading: Reading) -> Iterator
         if arguments is not None and "x" in arguments.roles and takes_tables(arguments):
             found.append((not named_rotary(one.__name__), "key" not in arguments.roles, one))
     yield from (one for *_, one in sorted(found, key=lambda one: one[:2]))
+
+
+def _others(module: ModuleType | None, thing: Any, reading: Reading) -> Iterator[Any]:
+    """Yield what else the file holds, functions of arrays as functions of tensors."""
+    own = undecorated(thing)
+    for other in list(vars(module).values()) if module else []:
+        if undecorated(other) is not own:
+            yield with_tensors(other, rounded=not reading.strict)
 
 
 def _makers(thing: Any, own: str, reading: Reading) -> Iterator[Maker]:

@@ -1,0 +1,262 @@
+"""Functions that compute with arrays of NumPy or JAX, and classes of these."""
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mistaken_code import adapted, asked_or_broken, broken
+from user_files import write_files
+
+import attentest
+from attentest.targets.adapt import Unclear
+from attentest.targets.libraries import is_certain, library_of
+from attentest.targets.members import adapter_text, members
+
+NUMPY = """
+import numpy as np
+from numpy import exp
+
+
+def softmax(x):
+    e = exp(x - np.max(x, axis=-1, keepdims=True))
+    return e / np.sum(e, axis=-1, keepdims=True)
+
+
+def attention(queries, keys, values, mask=None):
+    scores = np.einsum("...qd,...kd->...qk", queries, keys) / np.sqrt(queries.shape[-1])
+    if mask is not None:
+        scores = scores + (1.0 - mask) * -1e9
+    return np.einsum("...qk,...kd->...qd", softmax(scores), values)
+
+
+def layer_norm(x, gamma, beta, eps=1e-6):
+    return gamma * (x - x.mean(-1, keepdims=True)) / (x.var(-1, keepdims=True) + eps) ** 0.5 + beta
+
+
+def causal_mask(size):
+    return np.tril(np.ones((size, size), dtype=bool))
+
+
+def padding_mask(tokens, pad=0):
+    return np.where(tokens == pad, -np.inf, 0.0)[:, np.newaxis, np.newaxis, :]
+
+
+def positional_encoding(length, width):
+    angles = np.arange(length)[:, None] / 10000 ** (2 * (np.arange(width) // 2) / width)
+    return np.where(np.arange(width) % 2 == 0, np.sin(angles), np.cos(angles))
+
+
+def cross_entropy(logits, targets, ignore_index=0):
+    shifted = logits - logits.max(axis=-1, keepdims=True)
+    logp = shifted - np.log(np.exp(shifted).sum(axis=-1, keepdims=True))
+    picked = np.take_along_axis(logp, targets[..., None], axis=-1)[..., 0]
+    keep = targets != ignore_index
+    return -(picked * keep).sum() / keep.sum()
+
+
+def rotary_tables(seq_len, head_dim, base=10000.0):
+    frequencies = 1.0 / base ** (np.arange(0, head_dim, 2) / head_dim)
+    angles = np.outer(np.arange(seq_len), frequencies)
+    return np.cos(angles), np.sin(angles)
+
+
+def apply_rotary(x, cos, sin):
+    a, b = np.split(x, 2, axis=-1)
+    return np.concatenate([a * cos - b * sin, a * sin + b * cos], axis=-1)
+"""
+JAX = """
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+
+
+@jax.jit
+def attention(q, k, v, mask):
+    logits = jnp.einsum("bhqd,bhkd->bhqk", q, k) / jnp.sqrt(q.shape[-1]).astype(q.dtype)
+    logits = jnp.where(mask, logits, jnp.finfo(logits.dtype).min)
+    return jnp.einsum("bhqk,bhkd->bhqd", jax.nn.softmax(logits, axis=-1), v)
+
+
+@partial(jax.jit, static_argnames=("eps",))
+def rms_norm(x, weight, eps=1e-5):
+    return x * jax.lax.rsqrt(jnp.mean(x * x, -1, keepdims=True) + eps) * weight
+
+
+def causal_mask(n):
+    return jnp.tril(jnp.ones((n, n), dtype=bool))
+"""
+TORCH = """
+import numpy as np
+
+
+def attention(q, k, v, mask=None):
+    scores = q @ k.transpose(-2, -1) / np.sqrt(k.shape[-1])
+    if mask is not None:
+        scores = scores.masked_fill(mask == 0, -1e9)
+    return scores.softmax(-1) @ v
+"""
+SOUND = [
+    (NUMPY, "attention", ("attention.formula", "attention.float32", "attention.half-precision")),
+    (NUMPY, "layer_norm", ("layer_norm.formula", "layer_norm.variance", "layer_norm.gradient")),
+    (NUMPY, "causal_mask", ("masks.causal-keeps-past", "masks.causal-keeps-diagonal")),
+    (NUMPY, "padding_mask", ("masks.padding-keeps-exactly-real-tokens",)),
+    (NUMPY, "positional_encoding", ("positional_encoding.formula",)),
+    (NUMPY, "cross_entropy", ("loss.formula", "loss.float32", "loss.half-precision")),
+    (NUMPY, "apply_rotary", ("rotary.formula", "rotary.shapes")),
+    (JAX, "attention", ("attention.formula", "attention.gradient", "attention.half-precision")),
+    (JAX, "rms_norm", ("rms_norm.formula", "rms_norm.gradient", "rms_norm.float32")),
+    (JAX, "causal_mask", ("masks.causal-keeps-past", "masks.causal-keeps-diagonal")),
+]
+
+
+@pytest.mark.parametrize(("code", "name", "clauses"), SOUND)
+def test_functions_of_arrays_conform(
+    tmp_path: Path, code: str, name: str, clauses: tuple[str, ...]
+) -> None:
+    assert broken(adapted(tmp_path, name, code), *clauses) == []
+
+
+@pytest.mark.parametrize(
+    ("code", "name", "right", "wrong", "clauses"),
+    [
+        (NUMPY, "attention", " / np.sqrt(queries.shape[-1])", "", ["attention.formula"]),
+        (NUMPY, "layer_norm", "x.var(-1, keep", "x.std(-1, keep", ["layer_norm.formula"]),
+        (NUMPY, "causal_mask", "bool))", "bool), 1)", ["masks.causal-blocks-future"]),
+        (NUMPY, "cross_entropy", "/ keep.sum()", "/ keep.size", ["loss.formula"]),
+        (NUMPY, "apply_rotary", "a * sin + b", "a * sin - b", ["rotary.formula"]),
+        (JAX, "attention", "axis=-1), v", "axis=-2), v", ["attention.formula"]),
+        (JAX, "rms_norm", "x * x, -1", "x * x, 0", ["rms_norm.formula"]),
+    ],
+)
+def test_mistakes_in_functions_of_arrays_are_detected(
+    tmp_path: Path, code: str, name: str, right: str, wrong: str, clauses: list[str]
+) -> None:
+    assert asked_or_broken(tmp_path, name, code, right, wrong, *clauses)
+
+
+def test_gradients_of_jax_are_compared(tmp_path: Path) -> None:
+    stopped = JAX.replace("jnp.mean(x * x,", "jnp.mean(jax.lax.stop_gradient(x) * x,")
+    backend = adapted(tmp_path, "rms_norm", stopped)
+    assert broken(backend, "rms_norm.formula") == []
+    (message,) = broken(backend, "rms_norm.gradient")
+    assert message.startswith("The gradient along a random direction")
+
+
+def test_variance_of_an_array_is_that_of_numpy(tmp_path: Path) -> None:
+    """A tensor's `var` divides by n - 1, which was taken for a choice of the code."""
+    backend = adapted(tmp_path, "layer_norm", NUMPY)
+    assert dict(backend.choices).get("norm_variance", "biased") == "biased"
+
+
+def test_double_precision_of_a_scalar_is_a_violation_of_a_strict_reading(tmp_path: Path) -> None:
+    write_files(tmp_path, code=NUMPY)
+    target = f"{tmp_path / 'code.py'}:attention"
+    strict: Any = attentest.adapted(target, strict=True)
+    assert broken(strict, "attention.float32") == ["The output is float64; the inputs are float32."]
+
+
+def test_functions_of_a_file_that_jit_compiles_are_members(tmp_path: Path) -> None:
+    write_files(tmp_path, code=JAX)
+    found = members(str(tmp_path / "code.py")) or []
+    wanted = {"attention": "attention", "rms_norm": "rms_norm", "causal_mask": "causal_mask"}
+    assert {one.name: one.component for one in found} == wanted
+
+
+def test_reproduction_and_adapter_call_the_function_with_arrays(tmp_path: Path) -> None:
+    wrong = NUMPY.replace(" / np.sqrt(queries.shape[-1])", "")
+    write_files(tmp_path, code=wrong)
+    report = attentest.check(f"{tmp_path / 'code.py'}:attention", clauses=["attention.formula"])
+    (failure,) = report.failures
+    assert failure.counterexample is not None
+    code = failure.counterexample.code
+    script = tmp_path / "shown.py"
+    script.write_text(code, encoding="utf-8")
+    ran = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stderr
+    assert "on_arrays(attention, 'numpy', rounded=True)(" in code
+    assert "tensor(" in ran.stdout
+    written = adapter_text(f"{tmp_path / 'code.py'}:attention", {})
+    write_files(tmp_path, written=written)
+    backend: Any = attentest.adapted(str(tmp_path / "written.py"))
+    assert broken(backend, "attention.formula") == [failure.message]
+
+
+@pytest.mark.parametrize(
+    ("imports", "body", "library"),
+    [
+        ("import numpy as np", "return np.exp(x)", "numpy"),
+        ("import numpy as np", "return x.mean()", "numpy"),
+        ("from numpy import exp", "return (lambda one: exp(one))(x)", "numpy"),
+        ("import math", "import numpy as np; return np.exp(x)", "numpy"),
+        ("import numpy as np; import jax", "return jax.nn.relu(x / np.pi)", "jax"),
+        ("import numpy as np", "return x.permute(0, 2, 1) / np.sqrt(2)", ""),
+        ("import numpy as np; import torch", "return x.softmax(-1)", ""),
+        ("import numpy as np; import torch", "return torch.exp(x) * np.pi", ""),
+        ("import math", "return x / math.pi", ""),
+        ("import numpy as np\ndef g(x): return np.exp(x)", "return g(x)", "numpy"),
+        ("import numpy as np\ndef g(x): return x.unsqueeze(0)", "return g(x) + np.pi", ""),
+    ],
+)
+def test_library_of_a_function(imports: str, body: str, library: str) -> None:
+    space: dict[str, Any] = {"__name__": "somewhere"}
+    exec(f"{imports}\ndef f(x): {body}", space)
+    assert library_of(space["f"]) == library
+
+
+def test_torch_in_the_file_leaves_the_library_open_unless_an_annotation_names_it() -> None:
+    space: dict[str, Any] = {"__name__": "somewhere"}
+    exec("import numpy as np, torch\ndef f(x: np.ndarray): return np.exp(x)", space)
+    exec("def g(x): return np.exp(x)\ndef h(x: 'jnp.ndarray'): return x", space)
+    assert [library_of(space[one]) for one in "fgh"] == ["numpy", "numpy", "jax"]
+    assert [is_certain(space[one]) for one in "fgh"] == [True, False, True]
+
+
+@pytest.mark.parametrize(
+    ("code", "name", "library"),
+    [
+        (
+            "import numpy as np\n\n\nclass LayerNorm:\n    def __init__(self, d_model):\n"
+            "        self.gain = np.ones(d_model)\n\n    def forward(self, x):\n"
+            "        return self.gain * (x - x.mean(-1, keepdims=True)) / np.std(x, -1)\n",
+            "LayerNorm",
+            "NumPy",
+        ),
+        (
+            "import jax.numpy as jnp\n\n\nclass FeedForward:\n    def __init__(self, d_model):\n"
+            "        self.w = jnp.ones((d_model, d_model))\n\n    def __call__(self, x):\n"
+            "        return jnp.maximum(x @ self.w, 0)\n",
+            "FeedForward",
+            "JAX",
+        ),
+    ],
+)
+def test_classes_of_arrays_are_one_question(
+    tmp_path: Path, code: str, name: str, library: str
+) -> None:
+    write_files(tmp_path, code=code)
+    with pytest.raises(Unclear, match=f"{name} is a class that computes with {library}"):
+        attentest.adapted(f"{tmp_path / 'code.py'}:{name}")
+    (found,) = members(str(tmp_path / "code.py")) or []
+    assert found.component
+
+
+@pytest.mark.parametrize("imports", ["import numpy as np", "import numpy as np\nimport torch"])
+def test_function_that_uses_one_scalar_of_numpy_is_called_with_tensors(
+    tmp_path: Path, imports: str
+) -> None:
+    backend = adapted(tmp_path, "attention", TORCH.replace("import numpy as np", imports))
+    assert broken(backend, "attention.formula") == []
+    assert broken(backend, "attention.gradient") == []
+
+
+def test_functions_of_arrays_in_a_file_of_both_are_called_with_arrays(tmp_path: Path) -> None:
+    """A tensor's `var` divides by n - 1, and NumPy takes no root of a tensor with a gradient."""
+    root = NUMPY.replace(
+        "(x.var(-1, keepdims=True) + eps) ** 0.5", "np.sqrt(x.var(-1) + eps)[..., None]"
+    )
+    backend = adapted(tmp_path, "layer_norm", "import torch\n" + root)
+    assert broken(backend, "layer_norm.formula", "layer_norm.gradient") == []
+    assert dict(backend.choices).get("norm_variance", "biased") == "biased"
