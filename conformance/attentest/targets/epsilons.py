@@ -20,6 +20,7 @@ from attentest_spec import Choices, Sizes
 from attentest_spec.choices import Value
 from attentest_spec.mapping import Table
 from attentest_spec.oracles import ORACLES
+from attentest_spec.parameters import shapes
 from attentest_spec.setting import Floats, Setting
 from attentest_spec.torch import to_array
 
@@ -63,6 +64,8 @@ def other_epsilon(
     if component not in _OF_NORMS:
         return ""
     held = read(places(component, table, seen.run.own, seen.sizes, known), seen.run.own, seen.sizes)
+    if shapes(component, seen.sizes, known).keys() - held.keys():
+        return ""  # one number for all columns, for instance, is no gain
     rows = _Rows.of(component, lambda x: call(seen.module, x), held, seen.sizes)
     if rows is None or not rows.follow(_large(component, known, held)):
         return ""

@@ -1,6 +1,7 @@
 """Norms with an epsilon in another place or of another size, and wrong twins of them."""
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 import torch
@@ -167,3 +168,28 @@ def test_a_layer_asks_about_the_epsilon_of_its_norms():
     backend = attentest.adapted(KeptMeans, component="encoder_layer", anyway=True)
     found = judge(Bench.for_status(backend, effort=0.1), "encoder.norm-placement")
     assert found.status == "violation"
+
+
+OF_ONE_NUMBER = """
+import torch
+from torch import nn
+
+
+class ScaleNorm(nn.Module):
+    def __init__(self, dim):
+        super().__init__()
+        self.g = nn.Parameter(torch.ones(1) * dim**0.5)
+
+    def forward(self, x):
+        return self.g * x / x.norm(dim=-1, keepdim=True).clamp(min=1e-5)
+"""
+
+
+@pytest.mark.parametrize("component", ["", "layer_norm", "rms_norm"])
+def test_a_norm_with_one_number_for_all_columns_is_a_question(
+    tmp_path: Path, component: str
+) -> None:
+    file = tmp_path / "own.py"
+    file.write_text(OF_ONE_NUMBER)
+    with pytest.raises(Unclear, match="one number for all columns"):
+        attentest.adapted(f"{file}:ScaleNorm", component=component)

@@ -66,6 +66,7 @@ from attentest.targets.adapt.rotary.adaptation import adapt_rotary, is_rotary, o
 from attentest.targets.adapt.training import optimisers, schedules
 from attentest.targets.adapt.training.batches import adapt_batch
 from attentest.targets.adapt.ungiven import ungiven_of
+from attentest.targets.adapt.unspecified.parameters import demand_weights
 from attentest.targets.adapt.wrappers.applied import applied_by_caller
 from attentest.targets.adapt.wrappers.core import without_norm
 from attentest.targets.adapt.wrappers.networked import network_of_gate
@@ -393,4 +394,5 @@ def _parameters(code: Code, probe: Probe, adapter: Adapter, reading: Reading) ->
         return FoundTable(choices={"rms_weight": "none"})
     if not code.is_module or not (needed or held) or holds_constants(probe, adapter):
         return FoundTable()
+    demand_weights(code.name, code.component, probe.built)
     return find_table(code.build, code.component, adapter, reading.parameters)

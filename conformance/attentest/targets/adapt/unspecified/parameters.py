@@ -10,6 +10,7 @@ from attentest.targets.adapt.adapter import Adapter
 from attentest.targets.adapt.parameters.behaviour import Sample
 from attentest.targets.adapt.parameters.found import FoundTable
 from attentest.targets.adapt.probing import undisturbed
+from attentest.targets.adapt.reading import Uncovered
 from attentest.targets.adapt.ungiven import ungiven_of
 from attentest_spec.setting import Floats
 from attentest_spec.torch import to_array
@@ -27,6 +28,19 @@ def in_use(found: FoundTable, adapter: Adapter) -> list[str]:
     sample = seen.run.samples[0]
     with undisturbed():
         return [name for name in found.unplaced if _depends(seen.module, name, adapter, sample)]
+
+
+def demand_weights(name: str, component: str, module: nn.Module) -> None:
+    """Raise Uncovered for a norm that trains one number for all columns, which is not specified."""
+    sizes = [one.numel() for one in module.parameters()]
+    if component in ("layer_norm", "rms_norm") and sizes and max(sizes) == 1:
+        raise Uncovered(SCALAR.format(name, component.replace("_", " ")))
+
+
+SCALAR = (
+    "{0} is not judged as {1}: what it trains is one number for all columns, as in a scale norm. "
+    "What is judged, and what is not: docs/what-is-judged.md"
+)
 
 
 def of_others(found: FoundTable, adapter: Adapter) -> list[str]:
