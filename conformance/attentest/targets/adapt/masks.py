@@ -16,7 +16,7 @@ from attentest.targets.adapt.components import squashed
 from attentest.targets.adapt.layouts import Layout, split
 from attentest_spec import Unsupported
 
-SHAPES = ("broadcast", "full", "per sample", "per key", "per pair")
+SHAPES = ("broadcast", "full", "per sample", "per key", "per pair", "samples last")
 """The shapes of a mask that code may take, from the most to the least that one can say."""
 
 LENGTHS = ("lengths per query", "lengths")
@@ -31,6 +31,7 @@ _SHOWN = {
     "per sample": "shaped (B, Q, K), one for all heads",
     "per key": "shaped (B, K), one for all queries",
     "per pair": "shaped (Q, K), one for all samples",
+    "samples last": "shaped (Q, K, B), one for all heads",
     "lengths": "shaped (B,)",
     "lengths per query": "shaped (B, Q)",
 }
@@ -40,6 +41,7 @@ _KINDS = {
     "per sample": ("none", "padding", "causal", "per-sample"),
     "per key": ("none", "padding"),
     "per pair": ("none", "causal"),
+    "samples last": ("none", "padding", "causal", "per-sample"),
     "lengths": ("none", "padding"),
     "lengths per query": ("none", "padding", "causal", "per-sample"),
 }
@@ -124,11 +126,11 @@ def shaped_mask(keep: Tensor, like: Tensor, shape: str, fold: str) -> Sequence[T
         return [keep[0, 0].expand(like.shape[-2], -1)]
     every = like.shape[1] if like.ndim == 4 else heads
     whole = keep.expand(len(like), every, like.shape[-2], -1)
-    if shape == "per sample" or (fold == "alone" and like.ndim == 3):
+    if shape in ("per sample", "samples last") or (fold == "alone" and like.ndim == 3):
         if heads != 1:
             raise Unsupported("its mask cannot differ between heads")
         whole = whole[:, 0]
-    return split(whole, fold)
+    return split(whole.permute(1, 2, 0) if shape == "samples last" else whole, fold)
 
 
 def lengths_of(keep: Tensor, like: Tensor, shape: str, fold: str) -> Sequence[Tensor]:
@@ -276,6 +278,8 @@ def shapes_by_words(argument: str, words: str) -> tuple[str, ...]:
     match len(axes), sample:
         case 4, _:
             return ("broadcast", "full")
+        case 3, False if _SAMPLES.fullmatch(axes[2]):
+            return ("samples last",)
         case 3, True:
             return () if axes[1] == "1" else ("per sample",)
         case 2, True:
