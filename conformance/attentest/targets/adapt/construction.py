@@ -4,7 +4,6 @@ import dataclasses
 import inspect
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from itertools import permutations
 from operator import attrgetter
 from typing import Any
@@ -13,13 +12,8 @@ from torch import nn
 from torch.nn.functional import relu
 from torch.nn.parameter import is_lazy
 
-from attentest.targets.adapt.components import component_named, part_named, squashed
-from attentest.targets.adapt.configuration import (
-    Fields,
-    configuration_class,
-    fields_read,
-    holds_settings,
-)
+from attentest.targets.adapt.components import squashed
+from attentest.targets.adapt.configuration import Fields, fields_read, holds_settings
 from attentest.targets.adapt.fillings import (
     NEEDED,
     STACKS,
@@ -34,12 +28,19 @@ from attentest.targets.adapt.fillings import (
     sizes_known,
 )
 from attentest.targets.adapt.names import AT_CALLS, CONFIGURATION, RATIO, SIZES
+from attentest.targets.adapt.parts import class_given, parts_of, several_parts
 from attentest.targets.adapt.probing import SIZES as PROBED
 from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.adapt.reading import Attempt, Reading, Unclear, own_recipe
+from attentest.targets.adapt.settings import (
+    is_configuration,
+    settings_assumed,
+    settings_classes,
+    several_settings,
+)
 from attentest.targets.adapt.wrappers.lazy import materialised
 from attentest.targets.constants.copies import copied
-from attentest.targets.neighbours import file_of, is_same_code, modules_near
+from attentest.targets.neighbours import file_of
 from attentest.targets.signatures import constructor_arguments
 from attentest_spec import Sizes
 from attentest_spec.components import inside
@@ -53,12 +54,14 @@ class Construction:
     """The construction of a class: what each argument of its constructor gets, and all it has.
 
     `constants` are those of its code that are sizes: it is built in copies that have others.
+    `remark` is an assumption about what is made, "" for none.
     """
 
     make: Callable[..., Any]
     fillings: Mapping[str, Filling]
     arguments: frozenset[str]
     constants: Mapping[str, Filling] = dataclasses.field(default_factory=dict)
+    remark: str = ""
 
     def __call__(self, sizes: Sizes) -> Any:
         """Build at `sizes`."""
@@ -99,7 +102,7 @@ class Construction:
                     f"assumed that {own} is a {made.__name__} of {file.name}, as its name says, "
                     f"and judged with that"
                 )
-            said += part.assumed
+            said += [*[part.remark] * bool(part.remark), *part.assumed]
         return said
 
     def with_constants(self, constants: Mapping[str, Filling]) -> "Construction":
@@ -149,16 +152,19 @@ def construction(thing: Callable[..., Any], component: str, reading: Reading) ->
         for own, parameter in arguments.items()
         if own not in reading.given and _is_configuration(parameter)
     }
+    for own in arguments.keys() & reading.given.keys():
+        if (chosen := class_given(thing, own, reading.given[own])) is not None:
+            inner[own] = construction(chosen, component, reading)
     read = {
         own: filling_of(own, parameter, component, reading, arguments)
         for own, parameter in arguments.items()
     } | {own: Filling(f"({one.words})", one, one.known) for own, one in inner.items()}
     unknown = [own for own, one in read.items() if one is None and is_required(arguments[own])]
-    for own in [one for one in unknown if squashed(one) in CONFIGURATION]:
+    for own in [one for one in unknown if is_configuration(one)]:
         inner[own] = _configuration(thing, own, read, component, reading)
         read[own] = Filling(f"({inner[own].words})", inner[own], inner[own].known)
         unknown.remove(own)
-    for own, part in _parts(thing, component, unknown).items():
+    for own, part in parts_of(thing, component, unknown).items():
         inner[own] = construction(part, component, reading)
         name = part.__name__
         read[own] = Filling(f"{name}({inner[own].words})", inner[own], inner[own].known)
@@ -240,27 +246,6 @@ def _is_configuration(parameter: inspect.Parameter) -> bool:
     return holds_settings(annotated) or (own and squashed(parameter.name) in CONFIGURATION)
 
 
-def _parts(
-    thing: Callable[..., Any], component: str, unknown: Collection[str]
-) -> dict[str, type[nn.Module]]:
-    """Return the class that makes each of the `unknown` that is a part, the nearest one."""
-    side = component.removesuffix("_layer")
-    side = side if side in ("encoder", "decoder") else ""
-    found = {}
-    for own in unknown:
-        wanted = part_named(own, side)
-        for made in modules_near(thing, partial(_is_component, wanted)) if wanted else ():
-            if made and all(is_same_code(made[0][1], one) for _, one in made[1:]):
-                found[own] = made[0][1]
-            if made:
-                break
-    return found
-
-
-def _is_component(wanted: str, name: str) -> bool:
-    return component_named(name, heads=wanted == "multi_head_attention") == wanted
-
-
 def _configuration(
     thing: Callable[..., Any],
     own: str,
@@ -286,15 +271,29 @@ def _configuration(
     fields = read_at(PROBED)
     if fields.found and not fields.missing:  # some are read where there is dropout alone
         fields.found |= read_at(PROBED.but(dropout=0.5)).found
-    written = configuration_class(thing) if not fields.found else None
-    if written is not None:
-        return construction(written, component, reading)
-    if fields.missing and not _builds(thing, {**rest, own: _made(fields)}):
-        raise _question(thing, component, [fields.missing[-1]], fields.found.values())
+    if not fields.found or (fields.missing and not _builds(thing, {**rest, own: _made(fields)})):
+        if (written := _settings(thing, own, rest, component, reading)) is not None:
+            return written
+        if fields.missing:
+            raise _question(thing, component, [fields.missing[-1]], fields.found.values())
     given = {name: fixed(value) for name, value in reading.given.items() if name not in read}
     later = {name: fixed(value) for name, value in AT_CALLS.items() if _mentions(thing, name)}
     found = {**later, **fields.found, **given}
     return Construction(fields.make, found, frozenset(found))
+
+
+def _settings(
+    thing: Callable[..., Any], own: str, rest: Mapping[str, Any], component: str, reading: Reading
+) -> Construction | None:
+    """Return how the class of settings that has the fields is built; Unclear for several."""
+    classes = settings_classes(thing, own)
+    if len(classes) > 1:
+        raise Unclear(several_settings(thing, own, classes))
+    for one in classes:
+        found = construction(one, component, reading)
+        if _builds(thing, {**rest, own: found(PROBED)}):
+            return dataclasses.replace(found, remark=settings_assumed(thing, own, one))
+    return None
 
 
 def _mentions(thing: Callable[..., Any], name: str) -> bool:
@@ -341,7 +340,7 @@ def _question(
     shown = f"{name}({', '.join(constructor_arguments(thing))})"
     return Unclear(
         f"{shown} cannot be built as {component}: nothing says what {' and '.join(unknown)} "
-        f"{'is' if len(unknown) == 1 else 'are'}.",
+        f"{'is' if len(unknown) == 1 else 'are'}.{several_parts(thing, component, unknown)}",
         f"An argument can be a size ({', '.join(SIZES)}), or have a fixed value; what needs more "
         f"is built in a file of your own: {own_recipe(component, name)}.",
         attempts=list(_attempts(unknown, sizes_needed(component) - sizes_known(read))),

@@ -1,0 +1,66 @@
+"""Classes near a class that make the parts which its constructor takes as objects."""
+
+from collections.abc import Callable, Collection, Iterator
+from functools import partial
+from typing import Any
+
+from torch import nn
+
+from attentest.targets.adapt.components import component_named, part_named
+from attentest.targets.adapt.settings import is_configuration
+from attentest.targets.neighbours import classes_near, is_same_code, modules_near
+
+
+def parts_of(
+    thing: Callable[..., Any], component: str, unknown: Collection[str]
+) -> dict[str, type[nn.Module]]:
+    """Return the class that makes each of the `unknown` that is a part, the nearest one."""
+    made = {own: _nearest(thing, component, own) for own in unknown}
+    return {own: classes[0] for own, classes in made.items() if len(classes) == 1}
+
+
+def several_parts(thing: Callable[..., Any], component: str, unknown: Collection[str]) -> str:
+    """Return a sentence on the `unknown` that several classes may make, "" for none."""
+    made = {own: _nearest(thing, component, own) for own in unknown}
+    said = [
+        f" Several classes may make {own}: {', '.join(one.__name__ for one in classes)}; "
+        f"--give {own}={classes[0].__name__} says which one."
+        for own, classes in made.items()
+        if len({one.__name__ for one in classes}) > 1
+    ]
+    return "".join(said)
+
+
+def class_given(thing: Callable[..., Any], own: str, value: Any) -> type | None:
+    """Return the class near `thing` that is called `value`, of settings or of a part.
+
+    None where there is not one alone, or where the argument `own` is neither.
+    """
+    if not isinstance(value, str) or not (is_configuration(own) or part_named(own)):
+        return None
+    for group in classes_near(thing, value.__eq__):
+        if group:
+            return group[0][1] if len(group) == 1 else None
+    return None
+
+
+def _nearest(thing: Callable[..., Any], component: str, own: str) -> list[type[nn.Module]]:
+    """Return the different classes of the nearest group that may make the argument `own`."""
+    side = component.removesuffix("_layer")
+    wanted = part_named(own, side if side in ("encoder", "decoder") else "")
+    groups = modules_near(thing, partial(_is_component, wanted)) if wanted else ()
+    made = next((group for group in groups if group), [])
+    return list(_different(one for _, one in made))
+
+
+def _different(classes: Iterator[type[nn.Module]]) -> Iterator[type[nn.Module]]:
+    """Yield the classes that are no copies of an earlier one."""
+    found: list[type[nn.Module]] = []
+    for one in classes:
+        if one not in found and not any(is_same_code(one, other) for other in found):
+            found.append(one)
+            yield one
+
+
+def _is_component(wanted: str, name: str) -> bool:
+    return component_named(name, heads=wanted == "multi_head_attention") == wanted
