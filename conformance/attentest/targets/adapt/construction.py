@@ -152,8 +152,8 @@ def construction(thing: Callable[..., Any], component: str, reading: Reading) ->
         for own, parameter in arguments.items()
         if own not in reading.given and _is_configuration(parameter)
     }
-    for own in arguments.keys() & reading.given.keys():
-        if (chosen := class_given(thing, own, reading.given[own])) is not None:
+    for own, parameter in arguments.items():
+        if chosen := class_given(thing, parameter, reading.given.get(own)):
             inner[own] = construction(chosen, component, reading)
     read = {
         own: filling_of(own, parameter, component, reading, arguments)
@@ -171,6 +171,8 @@ def construction(thing: Callable[..., Any], component: str, reading: Reading) ->
         unknown.remove(own)
     numbers = sizes_known(one for own, one in read.items() if own not in inner)
     for own, said in sizes_by_words(component, unknown, numbers).items():
+        if several_parts(thing, component, [own]) and not _is_axis(thing, read, own, said):
+            continue  # a part that several classes make, and no width
         read[own] = said
         unknown.remove(own)
     read |= numbers_by_words(component, arguments, read)
@@ -226,14 +228,24 @@ def _elimination(
         return None
     size = left[0]
     found = Filling(size, attrgetter(size), frozenset([size]), f"sizes.{size}")
-    values = {own: one.value(PROBED) for own, one in read.items() if one is not None}
+    return found if _is_axis(thing, read, unknown[0], found) else None
+
+
+def _is_axis(
+    thing: Callable[..., Any], read: Mapping[str, Filling | None], own: str, size: Filling
+) -> bool:
+    """Say whether `thing`, built with `size` as its argument `own`, has parameters with that axis.
+
+    What it is built with besides is `read`.
+    """
+    values = {name: one.value(PROBED) for name, one in read.items() if one is not None}
     try:
         with undisturbed():
-            built = materialised(thing(**values, **{unknown[0]: found.value(PROBED)}), PROBED)
+            built = materialised(thing(**{**values, own: size.value(PROBED)}), PROBED)
     except Exception:  # code that a user wrote may raise anything
-        return None
+        return False
     shapes = [one.shape for one in built.parameters()] if isinstance(built, nn.Module) else []
-    return found if any(found.value(PROBED) in shape for shape in shapes) else None
+    return any(size.value(PROBED) in shape for shape in shapes)
 
 
 def _is_configuration(parameter: inspect.Parameter) -> bool:

@@ -1,5 +1,6 @@
 """Classes near a class that make the parts which its constructor takes as objects."""
 
+import inspect
 from collections.abc import Callable, Collection, Iterator
 from functools import partial
 from typing import Any
@@ -7,6 +8,7 @@ from typing import Any
 from torch import nn
 
 from attentest.targets.adapt.components import component_named, part_named
+from attentest.targets.adapt.fillings import is_required
 from attentest.targets.adapt.settings import is_configuration
 from attentest.targets.neighbours import classes_near, is_same_code, modules_near
 
@@ -31,12 +33,14 @@ def several_parts(thing: Callable[..., Any], component: str, unknown: Collection
     return "".join(said)
 
 
-def class_given(thing: Callable[..., Any], own: str, value: Any) -> type | None:
+def class_given(thing: Callable[..., Any], parameter: inspect.Parameter, value: Any) -> type | None:
     """Return the class near `thing` that is called `value`, of settings or of a part.
 
-    None where there is not one alone, or where the argument `own` is neither.
+    None where there is not one alone, and where the argument `parameter` may be text or neither.
     """
-    if not isinstance(value, str) or not (is_configuration(own) or part_named(own)):
+    own = parameter.name
+    is_object = is_required(parameter) and parameter.annotation not in (str, "str")
+    if not (isinstance(value, str) and is_object and (is_configuration(own) or part_named(own))):
         return None
     for group in classes_near(thing, value.__eq__):
         if group:

@@ -3,6 +3,7 @@
 import ast
 import inspect
 import re
+import sys
 import textwrap
 import typing
 from collections.abc import Callable, Mapping, Sequence
@@ -51,6 +52,24 @@ def settings_classes(thing: Callable[..., Any], own: str) -> Sequence[type]:
         meant = [one for one in fitting if one.__name__ in annotated]
         return meant if len(meant) == 1 else _named_alike(thing, fitting)
     return []
+
+
+def settings_near(thing: Callable[..., Any]) -> dict[str, type]:
+    """Return the classes of settings that an argument of `thing` may get, by their names."""
+    named = [own for own in constructor_arguments(thing) if is_configuration(own)]
+    return {one.__name__: one for own in named for one in settings_classes(thing, own)}
+
+
+def settings_doubts(thing: Callable[..., Any], expression: str) -> tuple[str, ...]:
+    """Return the assumptions on the classes of settings in `expression` that are of other files."""
+    home = getattr(sys.modules.get(thing.__module__), "__dict__", {})
+    named = [own for own in constructor_arguments(thing) if is_configuration(own)]
+    return tuple(
+        settings_assumed(thing, own, one)
+        for own in named
+        for one in settings_classes(thing, own)
+        if f"{one.__name__}(" in expression and one.__name__ not in home
+    )
 
 
 def several_settings(thing: Any, own: str, classes: Sequence[type]) -> str:
@@ -118,11 +137,12 @@ def _fields_of(settings: type) -> frozenset[str]:
     for table in ("__dataclass_fields__", "model_fields", "attribute_map"):
         held = getattr(settings, table, None)
         names |= set(held) if isinstance(held, Mapping) else set()
-    if not holds_settings(settings):
-        makers = [vars(one)["__init__"] for one in settings.__mro__[:-1] if "__init__" in vars(one)]
-        nodes = [node for one in makers for node in ast.walk(_tree(one))]
-        stored = [one for one in nodes if isinstance(one, ast.Attribute)]
-        names |= {one.attr for one in stored if isinstance(one.ctx, ast.Store)}
+    makers = ("__post_init__", "model_post_init", *["__init__"] * (not holds_settings(settings)))
+    for one in settings.__mro__[:-1]:
+        written = [vars(one)[name] for name in makers if name in vars(one)]
+        nodes = [node for maker in written for node in ast.walk(_tree(maker))]
+        stored = [node for node in nodes if isinstance(node, ast.Attribute)]
+        names |= {node.attr for node in stored if isinstance(node.ctx, ast.Store)}
     return frozenset(names)
 
 
