@@ -6,6 +6,7 @@ import inspect
 import sys
 import textwrap
 from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -180,9 +181,14 @@ def _body(file: Path) -> list[ast.stmt]:
 
 def _statements(file: Path) -> list[ast.stmt]:
     try:
-        return ast.parse(file.read_bytes()).body
+        return _parsed(file.read_bytes())
     except (OSError, SyntaxError, ValueError):
         return []
+
+
+@lru_cache(maxsize=512)
+def _parsed(source: bytes) -> list[ast.stmt]:
+    return ast.parse(source).body
 
 
 def _defines(node: ast.stmt) -> bool:

@@ -119,6 +119,7 @@ def _annotated(annotation: Any) -> list[str]:
     return [one.__name__ for one in held if inspect.isclass(one)]
 
 
+@lru_cache(maxsize=1024)
 def _fields_read(thing: Callable[..., Any], own: str) -> frozenset[str]:
     """Return the fields of the argument `own` that the code of the constructor reads."""
     found: set[str] = set()
