@@ -59,6 +59,16 @@ def test_heads_of_one_of_both_in_turn_are_a_mistake(tmp_path, one):
 
 
 @pytest.mark.proof
+def test_an_option_judges_as_many_key_heads_as_heads(tmp_path):
+    either = "n_kv_heads=None):\n            n_kv_heads = n_kv_heads or n_heads"
+    text = ATTENTION.replace("n_kv_heads):", either)
+    with pytest.raises(Unclear, match="--give n_kv_heads=None judges it with as many"):
+        checked(tmp_path, text)
+    report = checked(tmp_path, text, given={"n_kv_heads": None})
+    assert report.conforms, str(report)
+
+
+@pytest.mark.proof
 def test_key_heads_in_rows_conform(tmp_path):
     text = ATTENTION.replace(".repeat(1, times, 1, 1)", ".repeat_interleave(times, dim=1)")
     report = checked(tmp_path, text)

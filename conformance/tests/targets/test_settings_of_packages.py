@@ -201,6 +201,52 @@ def test_several_parts_are_named_and_one_can_be_said(tmp_path):
     assert report.conforms, str(report)
 
 
+@pytest.mark.proof
+@pytest.mark.parametrize("argument", ["attention", "attn: Attending", "mixer: Attending"])
+def test_the_part_of_a_layer_is_that_of_its_annotation_or_attends_with_heads(tmp_path, argument):
+    """A class of attention without projections is near, and is no part of a layer."""
+    layer = f"""
+        from torch import nn
+        from .parts import Attending
+
+        class EncoderLayer(nn.Module):
+            def __init__(self, dim, {argument}, hidden):
+                super().__init__()
+                self.attention = {argument.partition(":")[0]}
+                self.first, self.second = nn.LayerNorm(dim), nn.LayerNorm(dim)
+                self.up, self.down = nn.Linear(dim, hidden), nn.Linear(hidden, dim)
+
+            def forward(self, x):
+                x = self.first(x + self.attention(x))
+                return self.second(x + self.down(self.up(x).relu()))
+    """
+    parts = """
+        from torch import nn
+
+        class Attending(nn.Module):
+            def __init__(self, dim, heads):
+                super().__init__()
+                self.inner = nn.MultiheadAttention(dim, heads, batch_first=True)
+
+            def forward(self, x):
+                return self.inner(x, x, x)[0]
+
+        class DotProductAttention(nn.Module):
+            def __init__(self, scale):
+                super().__init__()
+
+            def forward(self, q, k, v):
+                return (q @ k.mT * self.scale).softmax(-1) @ v
+    """
+    name = "MultiHeadAttention" if ":" not in argument else "Attending"
+    text = parts.replace("class Attending", f"class {name}")
+    layer = layer.replace("Attending", name)
+    folder = write_files(tmp_path, pack__init="", pack__layer=layer, pack__parts=text)
+    report = checked(folder, "pack/layer.py:EncoderLayer", "encoder.layer-formula")
+    assert report.conforms, str(report)
+    assert report.compared == 1
+
+
 PACKAGE_RUN = """
 import attentest
 report = attentest.check("parted.parts:FeedForward", clauses=["feed_forward.formula"])

@@ -11,6 +11,7 @@ from attentest.targets.adapt.components import component_named, part_named
 from attentest.targets.adapt.fillings import is_required
 from attentest.targets.adapt.settings import is_configuration
 from attentest.targets.neighbours import classes_near, is_same_code, modules_near
+from attentest.targets.signatures import constructor_arguments
 
 
 def parts_of(
@@ -49,12 +50,26 @@ def class_given(thing: Callable[..., Any], parameter: inspect.Parameter, value: 
 
 
 def _nearest(thing: Callable[..., Any], component: str, own: str) -> list[type[nn.Module]]:
-    """Return the different classes of the nearest group that may make the argument `own`."""
+    """Return the different classes that may make the argument `own`: that of its annotation alone.
+
+    Where it has none, they are those of the nearest group. A layer attends with several heads.
+    """
+    parameter = constructor_arguments(thing).get(own)
+    if parameter is not None and _is_written(parameter.annotation):
+        return [parameter.annotation]
     side = component.removesuffix("_layer")
-    wanted = part_named(own, side if side in ("encoder", "decoder") else "")
+    side = side if side in ("encoder", "decoder") else ""
+    wanted = part_named(own, side)
+    wanted = "multi_head_attention" if side and wanted == "attention" else wanted
     groups = modules_near(thing, partial(_is_component, wanted)) if wanted else ()
     made = next((group for group in groups if group), [])
     return list(_different(one for _, one in made))
+
+
+def _is_written(annotation: Any) -> bool:
+    """Say whether an annotation is the class of a part, and none that torch has for any part."""
+    is_module = inspect.isclass(annotation) and issubclass(annotation, nn.Module)
+    return is_module and annotation.__module__.partition(".")[0] != "torch"
 
 
 def _different(classes: Iterator[type[nn.Module]]) -> Iterator[type[nn.Module]]:

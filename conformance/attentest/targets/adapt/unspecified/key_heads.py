@@ -7,10 +7,13 @@ another order, as long as nobody loads parameters of another implementation.
 from attentest.analysis.diagnosis.variants import singles
 from attentest.targets.adapt.adapter import Adapter
 from attentest.targets.adapt.code import Code
+from attentest.targets.adapt.components import squashed
 from attentest.targets.adapt.encoders.idle_norms import gives
+from attentest.targets.adapt.names import KEY_HEADS
 from attentest.targets.adapt.parameters.behaviour import observe
 from attentest.targets.adapt.parameters.found import FoundTable, Observed
 from attentest.targets.adapt.probing import undisturbed
+from attentest.targets.signatures import constructor_arguments
 from attentest_spec import Choices
 
 _DEALT_OUT = "multi_head_attention.shared-heads-tiled"
@@ -39,4 +42,12 @@ def in_turn(code: Code, adapter: Adapter, found: FoundTable, known: Choices) -> 
         "key head h mod G): the formula with its query heads in another order, and a mistake where "
         "parameters of another implementation are loaded, whose query heads share a key head in "
         "rows (h // (H/G))"
-    )
+    ) + fits * _advice(code)
+
+
+def _advice(code: Code) -> str:
+    """Return the option that judges it with as many key heads, "" where it has no such option."""
+    arguments = constructor_arguments(code.construction.make) if code.construction else {}
+    may = [own for own, one in arguments.items() if one.default is None]
+    own = next((one for one in may if squashed(one) in KEY_HEADS), "")
+    return f"; --give {own}=None judges it with as many key heads as heads" if own else ""
