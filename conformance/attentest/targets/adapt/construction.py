@@ -13,7 +13,6 @@ from torch.nn.functional import relu
 from torch.nn.parameter import is_lazy
 
 from attentest.targets.adapt.components import squashed
-from attentest.targets.adapt.configuration import Fields, fields_read, holds_settings
 from attentest.targets.adapt.fillings import (
     NEEDED,
     STACKS,
@@ -28,16 +27,17 @@ from attentest.targets.adapt.fillings import (
     sizes_known,
 )
 from attentest.targets.adapt.names import AT_CALLS, CONFIGURATION, RATIO, SIZES
-from attentest.targets.adapt.parts import class_given, parts_of, several_parts
-from attentest.targets.adapt.probing import SIZES as PROBED
-from attentest.targets.adapt.probing import undisturbed
-from attentest.targets.adapt.reading import Attempt, Reading, Unclear, own_recipe
-from attentest.targets.adapt.settings import (
+from attentest.targets.adapt.objects.configuration import Fields, fields_read, holds_settings
+from attentest.targets.adapt.objects.parts import class_given, parts_of, several_parts
+from attentest.targets.adapt.objects.settings import (
     is_configuration,
     settings_assumed,
     settings_classes,
     several_settings,
 )
+from attentest.targets.adapt.probing import SIZES as PROBED
+from attentest.targets.adapt.probing import undisturbed
+from attentest.targets.adapt.reading import Attempt, Reading, Unclear, own_recipe
 from attentest.targets.adapt.wrappers.lazy import materialised
 from attentest.targets.constants.copies import copied
 from attentest.targets.neighbours import file_of

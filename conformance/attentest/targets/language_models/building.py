@@ -16,7 +16,6 @@ from torch import nn
 
 from attentest.results.text import summary
 from attentest.targets.adapt.components import squashed
-from attentest.targets.adapt.configuration import fields_read, holds_settings
 from attentest.targets.adapt.names import (
     CONFIGURATION,
     EPSILON,
@@ -27,9 +26,14 @@ from attentest.targets.adapt.names import (
     SIZES,
     words,
 )
+from attentest.targets.adapt.objects.configuration import fields_read, holds_settings
+from attentest.targets.adapt.objects.settings import (
+    settings_classes,
+    settings_doubts,
+    settings_near,
+)
 from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.adapt.reading import Reading, Unclear
-from attentest.targets.adapt.settings import settings_classes, settings_doubts, settings_near
 from attentest.targets.constants.copies import copied
 from attentest.targets.constants.models import assumed_of, size_constants
 from attentest.targets.models.size_names import sizes_named

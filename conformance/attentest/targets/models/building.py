@@ -25,10 +25,14 @@ from attentest.targets.adapt.names import (
     RATIO,
     SIZES,
 )
+from attentest.targets.adapt.objects.settings import (
+    settings_classes,
+    settings_doubts,
+    settings_near,
+)
 from attentest.targets.adapt.parameters.building import DISTINCT
 from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.adapt.reading import Reading, Unclear
-from attentest.targets.adapt.settings import settings_classes, settings_doubts, settings_near
 from attentest.targets.constants.copies import copied
 from attentest.targets.constants.models import assumed_of, size_constants
 from attentest.targets.constants.numbers_read import HEAD_WIDTH_CODE

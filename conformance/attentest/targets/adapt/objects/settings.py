@@ -13,8 +13,8 @@ from typing import Any
 from torch import nn
 
 from attentest.targets.adapt.components import squashed
-from attentest.targets.adapt.configuration import holds_settings
 from attentest.targets.adapt.names import CONFIGURATION
+from attentest.targets.adapt.objects.configuration import holds_settings
 from attentest.targets.neighbours import classes_near, file_of
 from attentest.targets.signatures import constructor_arguments
 

@@ -9,7 +9,7 @@ from torch import nn
 
 from attentest.targets.adapt.components import component_named, part_named
 from attentest.targets.adapt.fillings import is_required
-from attentest.targets.adapt.settings import is_configuration
+from attentest.targets.adapt.objects.settings import is_configuration
 from attentest.targets.neighbours import classes_near, is_same_code, modules_near
 from attentest.targets.signatures import constructor_arguments
 
