@@ -134,16 +134,16 @@ def _files_of(folder: Path, top: str) -> list[Path]:
     return [file] if file.is_file() else python_files(folder / top)
 
 
-def python_files(folder: Path) -> list[Path]:
+def python_files(folder: Path, most: int = _MOST) -> list[Path]:
     """Return the Python files below `folder`, those of the nearest folders first.
 
-    A project may hold millions of other files: only some files and folders are looked at, and
+    A project may hold millions of other files: `most` files and some folders are looked at, and
     none of folders that are hidden or environments of Python.
     """
     found: list[Path] = []
     waiting = deque([folder])
     for _ in range(_FOLDERS):
-        if not waiting or len(found) >= _MOST:
+        if not waiting or len(found) >= most:
             break
         with suppress(OSError), os.scandir(waiting.popleft()) as entries:
             held = sorted(islice(entries, _ENTRIES), key=lambda one: one.name)
@@ -152,7 +152,7 @@ def python_files(folder: Path) -> list[Path]:
             found += [Path(one.path) for one in held if one.name.endswith(".py") and one.is_file()]
             folders = [one for one in held if one.name.isidentifier()]
             waiting += [Path(one.path) for one in folders if one.is_dir(follow_symlinks=False)]
-    return found[:_MOST]
+    return found[:most]
 
 
 def _is_known(top: str) -> bool:

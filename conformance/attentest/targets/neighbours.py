@@ -1,10 +1,12 @@
 """Classes and functions near a class: its parts, and what builds it, in the files around it."""
 
 import ast
+import importlib
 import inspect
 import sys
 import textwrap
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -13,7 +15,9 @@ from torch import nn
 
 from attentest.targets import file_modules
 
-_HARMLESS = ("device", "is_available", "getLogger", "TypeVar", "namedtuple", "NewType")
+_HARMLESS = (
+    *("device", "is_available", "getLogger", "get_logger", "TypeVar", "namedtuple", "NewType"),
+)
 """Functions that a file of definitions may call when it is imported."""
 
 
@@ -26,21 +30,26 @@ def modules_near(
     its folder, then those of all files below the folder from which it is imported. Only files
     that define things and do nothing else are run.
     """
+    for group in classes_near(thing, is_wanted):
+        yield [(name, one) for name, one in group if issubclass(one, nn.Module)]
+
+
+def classes_near(
+    thing: Any, is_wanted: Callable[[str], bool], but: tuple[type, ...] = ()
+) -> Iterator[list[tuple[str, type]]]:
+    """Yield the classes near `thing` by the order of `modules_near`, without those of `but`."""
     home = sys.modules.get(thing.__module__)
     if home is None:
         return
-    yield _wanted(vars(home), thing, is_wanted)
-    for files in _files_around(home):
-        found: dict[str, Any] = {}
+    yield _wanted([*vars(home).items()], thing, is_wanted, but)
+    is_private = file_modules.is_private(home.__name__)
+    for files in _files_around(home) if is_private else _files_of_package(home):
+        found: list[tuple[str, Any]] = []
         for one in files:
-            classes = [held.name for held in _body(one) if isinstance(held, ast.ClassDef)]
-            if any(is_wanted(name) for name in classes):
-                found |= {
-                    name: held
-                    for name, held in vars(_loaded(one) or ModuleType("")).items()
-                    if file_of(held) == one
-                }
-        yield _wanted(found, thing, is_wanted)
+            if any(is_wanted(name) for name in _classes(one, home)):
+                held = vars(_loaded(one, home) or ModuleType(""))
+                found += [pair for pair in held.items() if file_of(pair[1]) == one]
+        yield _wanted(found, thing, is_wanted, but)
 
 
 def functions_that_build(thing: type) -> list[Callable[..., Any]]:
@@ -54,7 +63,9 @@ def functions_that_build(thing: type) -> list[Callable[..., Any]]:
     for files in ([own], *_files_around(home)):
         names = {one: _builders(one, thing) for one in files}
         modules = [
-            (home if one == own else _loaded(one), held) for one, held in names.items() if held
+            (home if one == own else _loaded(one, home), held)
+            for one, held in names.items()
+            if held
         ]
         found = [getattr(module, name, None) for module, held in modules for name in held]
         same: list[Callable[..., Any]] = [
@@ -92,6 +103,34 @@ def _files_around(home: ModuleType) -> Iterator[list[Path]]:
         yield sorted(one for one in files if one != place)
 
 
+_MOST = 400
+"""Limit of the files of a package: in one with more, another class may be where none is looked."""
+
+
+def _files_of_package(home: ModuleType) -> Iterator[list[Path]]:
+    """Yield the other files of the folder of a module of a package, then those of the package."""
+    file = getattr(home, "__file__", None) or ""
+    if not file.endswith(".py") or not home.__package__:
+        return
+    place = Path(file).resolve()
+    yield sorted(one for one in place.parent.glob("*.py") if one != place)
+    files = file_modules.python_files(_root(home), _MOST)
+    if len(files) < _MOST:
+        yield [one for one in files if one != place]
+
+
+def _root(home: ModuleType) -> Path:
+    """Return the folder of the outermost package of the module `home`."""
+    levels = len((home.__package__ or "").split("."))
+    return Path(home.__file__ or "").resolve().parents[levels - 1]
+
+
+def _dotted(file: Path, home: ModuleType) -> str:
+    """Return the name by which `file` is a module of the package of `home`."""
+    names = file.relative_to(_root(home).parent).with_suffix("").parts
+    return ".".join(names[:-1] if names[-1] == "__init__" else names)
+
+
 def file_of(thing: Any) -> Path | None:
     """Return the file that defines the class `thing`, None for what is none or has none."""
     module = sys.modules.get(getattr(thing, "__module__", None) or "")
@@ -110,25 +149,46 @@ def is_same_code(one: type, other: type) -> bool:
 
 
 def _wanted(
-    space: dict[str, Any], thing: Any, is_wanted: Callable[[str], bool]
-) -> list[tuple[str, type[nn.Module]]]:
+    found: Sequence[tuple[str, Any]],
+    thing: Any,
+    is_wanted: Callable[[str], bool],
+    but: tuple[type, ...],
+) -> list[tuple[str, type]]:
     return [
         (name, one)
-        for name, one in space.items()
-        if inspect.isclass(one)
-        and issubclass(one, nn.Module)
-        and one is not thing
-        and is_wanted(name)
+        for name, one in found
+        if inspect.isclass(one) and one is not thing and not issubclass(one, but)
+        if is_wanted(name)
     ]
+
+
+def _classes(file: Path, home: ModuleType) -> list[str]:
+    """Return the classes of `file`, none where to import it does more than to define things.
+
+    A file that the code of `home` has imported already does nothing anew.
+    """
+    is_private = file_modules.is_private(home.__name__)
+    is_loaded = not is_private and _dotted(file, home) in sys.modules
+    body = _statements(file) if is_loaded else _body(file)
+    return [one.name for one in body if isinstance(one, ast.ClassDef)]
 
 
 def _body(file: Path) -> list[ast.stmt]:
     """Return the statements of `file`, none where it does more than define things."""
+    body = _statements(file)
+    return body if all(_defines(one) for one in body) else []
+
+
+def _statements(file: Path) -> list[ast.stmt]:
     try:
-        body = ast.parse(file.read_bytes()).body
+        return _parsed(file.read_bytes())
     except (OSError, SyntaxError, ValueError):
         return []
-    return body if all(_defines(one) for one in body) else []
+
+
+@lru_cache(maxsize=512)
+def _parsed(source: bytes) -> list[ast.stmt]:
+    return ast.parse(source).body
 
 
 def _defines(node: ast.stmt) -> bool:
@@ -147,8 +207,10 @@ def _defines(node: ast.stmt) -> bool:
     return False
 
 
-def _loaded(file: Path) -> ModuleType | None:
+def _loaded(file: Path, home: ModuleType) -> ModuleType | None:
     try:
-        return file_modules.load(file)
+        if file_modules.is_private(home.__name__):
+            return file_modules.load(file)
+        return importlib.import_module(_dotted(file, home))
     except Exception:  # code that a user wrote may raise anything: it is no part then
         return None

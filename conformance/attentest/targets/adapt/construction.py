@@ -4,7 +4,6 @@ import dataclasses
 import inspect
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from itertools import permutations
 from operator import attrgetter
 from typing import Any
@@ -13,13 +12,7 @@ from torch import nn
 from torch.nn.functional import relu
 from torch.nn.parameter import is_lazy
 
-from attentest.targets.adapt.components import component_named, part_named, squashed
-from attentest.targets.adapt.configuration import (
-    Fields,
-    configuration_class,
-    fields_read,
-    holds_settings,
-)
+from attentest.targets.adapt.components import squashed
 from attentest.targets.adapt.fillings import (
     NEEDED,
     STACKS,
@@ -34,12 +27,20 @@ from attentest.targets.adapt.fillings import (
     sizes_known,
 )
 from attentest.targets.adapt.names import AT_CALLS, CONFIGURATION, RATIO, SIZES
+from attentest.targets.adapt.objects.configuration import Fields, fields_read, holds_settings
+from attentest.targets.adapt.objects.parts import class_given, parts_of, several_parts
+from attentest.targets.adapt.objects.settings import (
+    is_configuration,
+    settings_assumed,
+    settings_classes,
+    several_settings,
+)
 from attentest.targets.adapt.probing import SIZES as PROBED
 from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.adapt.reading import Attempt, Reading, Unclear, own_recipe
 from attentest.targets.adapt.wrappers.lazy import materialised
 from attentest.targets.constants.copies import copied
-from attentest.targets.neighbours import file_of, is_same_code, modules_near
+from attentest.targets.neighbours import file_of
 from attentest.targets.signatures import constructor_arguments
 from attentest_spec import Sizes
 from attentest_spec.components import inside
@@ -53,12 +54,14 @@ class Construction:
     """The construction of a class: what each argument of its constructor gets, and all it has.
 
     `constants` are those of its code that are sizes: it is built in copies that have others.
+    `remark` is an assumption about what is made, "" for none.
     """
 
     make: Callable[..., Any]
     fillings: Mapping[str, Filling]
     arguments: frozenset[str]
     constants: Mapping[str, Filling] = dataclasses.field(default_factory=dict)
+    remark: str = ""
 
     def __call__(self, sizes: Sizes) -> Any:
         """Build at `sizes`."""
@@ -99,7 +102,7 @@ class Construction:
                     f"assumed that {own} is a {made.__name__} of {file.name}, as its name says, "
                     f"and judged with that"
                 )
-            said += part.assumed
+            said += [*[part.remark] * bool(part.remark), *part.assumed]
         return said
 
     def with_constants(self, constants: Mapping[str, Filling]) -> "Construction":
@@ -149,22 +152,27 @@ def construction(thing: Callable[..., Any], component: str, reading: Reading) ->
         for own, parameter in arguments.items()
         if own not in reading.given and _is_configuration(parameter)
     }
+    for own, parameter in arguments.items():
+        if chosen := class_given(thing, parameter, reading.given.get(own)):
+            inner[own] = construction(chosen, component, reading)
     read = {
         own: filling_of(own, parameter, component, reading, arguments)
         for own, parameter in arguments.items()
     } | {own: Filling(f"({one.words})", one, one.known) for own, one in inner.items()}
     unknown = [own for own, one in read.items() if one is None and is_required(arguments[own])]
-    for own in [one for one in unknown if squashed(one) in CONFIGURATION]:
+    for own in [one for one in unknown if is_configuration(one)]:
         inner[own] = _configuration(thing, own, read, component, reading)
         read[own] = Filling(f"({inner[own].words})", inner[own], inner[own].known)
         unknown.remove(own)
-    for own, part in _parts(thing, component, unknown).items():
+    for own, part in parts_of(thing, component, unknown).items():
         inner[own] = construction(part, component, reading)
         name = part.__name__
         read[own] = Filling(f"{name}({inner[own].words})", inner[own], inner[own].known)
         unknown.remove(own)
     numbers = sizes_known(one for own, one in read.items() if own not in inner)
     for own, said in sizes_by_words(component, unknown, numbers).items():
+        if several_parts(thing, component, [own]) and not _is_axis(thing, read, own, said):
+            continue  # a part that several classes make, and no width
         read[own] = said
         unknown.remove(own)
     read |= numbers_by_words(component, arguments, read)
@@ -220,14 +228,24 @@ def _elimination(
         return None
     size = left[0]
     found = Filling(size, attrgetter(size), frozenset([size]), f"sizes.{size}")
-    values = {own: one.value(PROBED) for own, one in read.items() if one is not None}
+    return found if _is_axis(thing, read, unknown[0], found) else None
+
+
+def _is_axis(
+    thing: Callable[..., Any], read: Mapping[str, Filling | None], own: str, size: Filling
+) -> bool:
+    """Say whether `thing`, built with `size` as its argument `own`, has parameters with that axis.
+
+    What it is built with besides is `read`.
+    """
+    values = {name: one.value(PROBED) for name, one in read.items() if one is not None}
     try:
         with undisturbed():
-            built = materialised(thing(**values, **{unknown[0]: found.value(PROBED)}), PROBED)
+            built = materialised(thing(**{**values, own: size.value(PROBED)}), PROBED)
     except Exception:  # code that a user wrote may raise anything
-        return None
+        return False
     shapes = [one.shape for one in built.parameters()] if isinstance(built, nn.Module) else []
-    return found if any(found.value(PROBED) in shape for shape in shapes) else None
+    return any(size.value(PROBED) in shape for shape in shapes)
 
 
 def _is_configuration(parameter: inspect.Parameter) -> bool:
@@ -238,27 +256,6 @@ def _is_configuration(parameter: inspect.Parameter) -> bool:
     own = annotated.__module__ != "builtins" and "__init__" in vars(annotated)
     own = own and not issubclass(annotated, Mapping)  # its fields are keys that are read
     return holds_settings(annotated) or (own and squashed(parameter.name) in CONFIGURATION)
-
-
-def _parts(
-    thing: Callable[..., Any], component: str, unknown: Collection[str]
-) -> dict[str, type[nn.Module]]:
-    """Return the class that makes each of the `unknown` that is a part, the nearest one."""
-    side = component.removesuffix("_layer")
-    side = side if side in ("encoder", "decoder") else ""
-    found = {}
-    for own in unknown:
-        wanted = part_named(own, side)
-        for made in modules_near(thing, partial(_is_component, wanted)) if wanted else ():
-            if made and all(is_same_code(made[0][1], one) for _, one in made[1:]):
-                found[own] = made[0][1]
-            if made:
-                break
-    return found
-
-
-def _is_component(wanted: str, name: str) -> bool:
-    return component_named(name, heads=wanted == "multi_head_attention") == wanted
 
 
 def _configuration(
@@ -286,15 +283,29 @@ def _configuration(
     fields = read_at(PROBED)
     if fields.found and not fields.missing:  # some are read where there is dropout alone
         fields.found |= read_at(PROBED.but(dropout=0.5)).found
-    written = configuration_class(thing) if not fields.found else None
-    if written is not None:
-        return construction(written, component, reading)
-    if fields.missing and not _builds(thing, {**rest, own: _made(fields)}):
-        raise _question(thing, component, [fields.missing[-1]], fields.found.values())
+    if not fields.found or (fields.missing and not _builds(thing, {**rest, own: _made(fields)})):
+        if (written := _settings(thing, own, rest, component, reading)) is not None:
+            return written
+        if fields.missing:
+            raise _question(thing, component, [fields.missing[-1]], fields.found.values())
     given = {name: fixed(value) for name, value in reading.given.items() if name not in read}
     later = {name: fixed(value) for name, value in AT_CALLS.items() if _mentions(thing, name)}
     found = {**later, **fields.found, **given}
     return Construction(fields.make, found, frozenset(found))
+
+
+def _settings(
+    thing: Callable[..., Any], own: str, rest: Mapping[str, Any], component: str, reading: Reading
+) -> Construction | None:
+    """Return how the class of settings that has the fields is built; Unclear for several."""
+    classes = settings_classes(thing, own)
+    if len(classes) > 1:
+        raise Unclear(several_settings(thing, own, classes))
+    for one in classes:
+        found = construction(one, component, reading)
+        if _builds(thing, {**rest, own: found(PROBED)}):
+            return dataclasses.replace(found, remark=settings_assumed(thing, own, one))
+    return None
 
 
 def _mentions(thing: Callable[..., Any], name: str) -> bool:
@@ -341,7 +352,7 @@ def _question(
     shown = f"{name}({', '.join(constructor_arguments(thing))})"
     return Unclear(
         f"{shown} cannot be built as {component}: nothing says what {' and '.join(unknown)} "
-        f"{'is' if len(unknown) == 1 else 'are'}.",
+        f"{'is' if len(unknown) == 1 else 'are'}.{several_parts(thing, component, unknown)}",
         f"An argument can be a size ({', '.join(SIZES)}), or have a fixed value; what needs more "
         f"is built in a file of your own: {own_recipe(component, name)}.",
         attempts=list(_attempts(unknown, sizes_needed(component) - sizes_known(read))),

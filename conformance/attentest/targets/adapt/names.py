@@ -301,7 +301,10 @@ REQUIRED: Mapping[str, Any] = {
         False,
     ),
     **dict.fromkeys(
-        words("chunksizefeedforward layeridx blockidx layerid layerindex blockindex layernumber"), 0
+        words(
+            "chunksizefeedforward layeridx blockidx layerid layerindex blockindex layernumber idx"
+        ),
+        0,
     ),
     **dict.fromkeys(words("ffndimmultiplier"), None),
     **dict.fromkeys(words("device"), "cpu"),

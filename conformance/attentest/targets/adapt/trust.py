@@ -33,6 +33,7 @@ from attentest.targets.adapt.recognise import (
 from attentest.targets.adapt.unspecified.added_positions import demand_rows_alone
 from attentest.targets.adapt.unspecified.contexts import unattended
 from attentest.targets.adapt.unspecified.drawn import drawn_buffers
+from attentest.targets.adapt.unspecified.key_heads import in_turn
 from attentest.targets.adapt.unspecified.masked_queries import answers_without, masks_queries
 from attentest.targets.adapt.unspecified.parallel import parallel
 from attentest.targets.adapt.unspecified.parameters import in_use, of_others
@@ -131,6 +132,7 @@ def _of_numbers(
     routing.demand_divisor(code, adapter, found, choices)
     if not other and not any("epsilon" in one for one in declared):
         other = _of_epsilon(code, probe, adapter, found, Choices.of(dict(choices)))
+    other = other or in_turn(code, adapter, found, Choices.of(dict(choices)))
     if not other and explained(findings):
         if extra := in_use(found, adapter) or of_others(found, adapter):
             raise _without_a_place(code, extra)

@@ -16,7 +16,6 @@ from torch import nn
 
 from attentest.results.text import summary
 from attentest.targets.adapt.components import squashed
-from attentest.targets.adapt.configuration import fields_read, holds_settings
 from attentest.targets.adapt.names import (
     CONFIGURATION,
     EPSILON,
@@ -26,6 +25,12 @@ from attentest.targets.adapt.names import (
     RATIO,
     SIZES,
     words,
+)
+from attentest.targets.adapt.objects.configuration import fields_read, holds_settings
+from attentest.targets.adapt.objects.settings import (
+    settings_classes,
+    settings_doubts,
+    settings_near,
 )
 from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.adapt.reading import Reading, Unclear
@@ -110,13 +115,17 @@ class Building:
 def building(thing: Callable[..., Any], name: str, reading: Reading) -> Building:
     """Return how the model that `thing` makes is built; Unclear where no way fits."""
     home = sys.modules.get(thing.__module__)
-    space = {"SimpleNamespace": SimpleNamespace, **(vars(home) if home else {})}
+    space = {
+        "SimpleNamespace": SimpleNamespace,
+        **settings_near(thing),
+        **(vars(home) if home else {}),
+    }
     if "." not in name:
         space[name] = thing
     failures = []
     options = _Options(space, reading, thing)
     expressions = list(islice(options.expressions(thing, name), MOST))
-    for built in (Building(one, space) for one in expressions):
+    for built in (Building(one, space, settings_doubts(thing, one)) for one in expressions):
         failure = _failure(built)
         if not failure:
             return built
@@ -299,7 +308,9 @@ class _Options:
             for name, one in classes.items()
             if squashed(name).endswith(ends) and _arguments(one)
         ]
-        return held[0] if len(held) == 1 else ""
+        if len(held) != 1 and self.top is not None:
+            held = [one.__name__ for one in settings_classes(self.top, own)]
+        return held[0] if len(held) == 1 and held[0] in self.space else ""
 
     def _namespace(self, own: str) -> str:
         """Return the expression of a configuration with the fields that the constructor reads."""

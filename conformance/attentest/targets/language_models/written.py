@@ -10,7 +10,7 @@ from attentest.targets.language_models.building import Building
 from attentest.targets.language_models.caching import Cached
 from attentest.targets.language_models.calling import Call
 from attentest.targets.layout import folded
-from attentest.targets.models.written import definition, head_line
+from attentest.targets.models.written import definition, head_line, imports_of
 from attentest.targets.origin import Origin
 from attentest_spec import Limits
 from attentest_spec.choices import Value
@@ -68,8 +68,7 @@ class LanguageAdapter:
         return "\n".join(folded(line) for line in "\n\n".join(parts).splitlines()) + "\n"
 
     def _needed(self) -> list[str]:
-        made = "SimpleNamespace(" in self.building.expression
-        return ["from types import SimpleNamespace"] * made
+        return imports_of(self.building.expression, self.building.space, self.origin)
 
     @property
     def _imports(self) -> tuple[str, ...]:

@@ -25,6 +25,11 @@ from attentest.targets.adapt.names import (
     RATIO,
     SIZES,
 )
+from attentest.targets.adapt.objects.settings import (
+    settings_classes,
+    settings_doubts,
+    settings_near,
+)
 from attentest.targets.adapt.parameters.building import DISTINCT
 from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.adapt.reading import Reading, Unclear
@@ -56,6 +61,7 @@ def building(thing: Callable[..., Any], name: str, reading: Reading) -> Building
     space = {**made, **(vars(home) if home else {}), **own}
     if "." in name:
         space = {**made, **(dict(vars(home)) if home else {name: thing})}
+    space = {**settings_near(thing), **space}
     plain = _fitting(_Options(space, reading, thing), thing, name)
     if isinstance(plain, Building) and not _CONSTANT - plain.known:
         return plain
@@ -223,7 +229,9 @@ class _Options:
             return annotated[0], side
         if squashed(own) in ("config", "cfg", "conf", "args", "hparams", "configuration"):
             held = [name for name in classes if squashed(name).endswith(("config", "cfg", "args"))]
-            return (held[0], side) if len(held) == 1 else ()
+            if len(held) != 1:
+                held = [one.__name__ for one in settings_classes(self.top, own)]
+            return (held[0], side) if len(held) == 1 and held[0] in self.space else ()
         wanted = part_named(own, side)
         made = [
             name
@@ -265,7 +273,8 @@ class _Options:
             yield from made.expressions()
 
     def doubts(self, expression: str) -> Iterator[str]:
-        """Yield the switches that nothing says, as `expression` sets them."""
+        """Yield the switches that nothing says, as `expression` sets them, and its settings."""
+        yield from settings_doubts(self.top, expression)
         for one in dict.fromkeys(self.switches):
             if f"({one}" in expression or f" {one}" in expression:
                 yield f"assumed {one}, of which nothing says what is meant: --give sets it"

@@ -6,7 +6,7 @@ from itertools import product
 from typing import Any
 
 from attentest.targets.adapt.components import squashed
-from attentest.targets.adapt.configuration import Fields, fields_read
+from attentest.targets.adapt.objects.configuration import Fields, fields_read
 
 _MOST = 6
 """Limit of the fields of one configuration that nothing says."""

@@ -1,5 +1,7 @@
 """An inferred backend as a Python file: readable, ready to be edited and registered."""
 
+import ast
+import inspect
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from textwrap import wrap
@@ -15,7 +17,7 @@ from attentest.targets.models.one_table import PLACELESS_SOURCE, placeless
 from attentest.targets.models.surrounded import SURROUNDED_SOURCE, Surrounded
 from attentest.targets.models.trials import Building
 from attentest.targets.models.vocabularies import VOCABULARY_SOURCE, Vocabulary
-from attentest.targets.origin import Origin
+from attentest.targets.origin import Origin, origin
 from attentest_spec import Limits
 from attentest_spec.choices import Value
 from attentest_spec.mapping import Table
@@ -74,8 +76,7 @@ class Adapter:
         yield ""
 
     def _needed(self) -> list[str]:
-        made = "SimpleNamespace(" in self.building.expression
-        return ["from types import SimpleNamespace"] * made
+        return imports_of(self.building.expression, self.building.space, self.origin)
 
     def _build(self) -> str:
         rows = []
@@ -166,3 +167,22 @@ _IMPORTS = (
     "from attentest_spec import Limits, Place, Unsupported",
     "from attentest_spec.torch import Recipe, TorchBackend",
 )
+
+
+def imports_of(expression: str, space: Mapping[str, Any], own: Origin) -> list[str]:
+    """Return the imports of the classes in `expression` that `own`, the model's, does not have.
+
+    They are taken from `space`: the classes of settings, of parts, and namespaces.
+    """
+    named = [one.id for one in ast.walk(ast.parse(expression)) if isinstance(one, ast.Name)]
+    found = [
+        origin(space[name]) if space[name].__qualname__ == name else Origin(name)
+        for name in dict.fromkeys(named)
+        if inspect.isclass(space.get(name)) and name not in (own.expression, *_WRITTEN)
+    ]
+    lines = [line for one in found for line in one.imports]
+    return [one for one in dict.fromkeys(lines) if one and one not in own.imports]
+
+
+_WRITTEN = (Surrounded.__name__, Vocabulary.__name__)
+"""The classes whose code is written into the file."""

@@ -1,15 +1,11 @@
 """Configuration objects: the fields that a constructor reads, and what each of them gets."""
 
 import dataclasses
-import inspect
-import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from types import SimpleNamespace
 from typing import Any, Generic, TypeVar
-
-from attentest.targets.adapt.components import squashed
 
 F = TypeVar("F")
 
@@ -113,16 +109,3 @@ def holds_settings(thing: type) -> bool:
     return dataclasses.is_dataclass(thing) or isinstance(
         getattr(thing, "model_fields", None), Mapping
     )
-
-
-def configuration_class(thing: Callable[..., Any]) -> type | None:
-    """Return the class of configurations in the module of `thing`, None for none or several."""
-    home = sys.modules.get(thing.__module__)
-    found = [
-        one
-        for name, one in ({} if home is None else vars(home)).items()
-        if inspect.isclass(one)
-        and squashed(name).endswith(("config", "configuration"))
-        and one.__module__ == thing.__module__
-    ]
-    return found[0] if len(found) == 1 else None

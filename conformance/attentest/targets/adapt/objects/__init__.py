@@ -1,0 +1,1 @@
+"""Objects that constructors take: settings, and parts."""

@@ -1,0 +1,85 @@
+"""Classes near a class that make the parts which its constructor takes as objects."""
+
+import inspect
+from collections.abc import Callable, Collection, Iterator
+from functools import partial
+from typing import Any
+
+from torch import nn
+
+from attentest.targets.adapt.components import component_named, part_named
+from attentest.targets.adapt.fillings import is_required
+from attentest.targets.adapt.objects.settings import is_configuration
+from attentest.targets.neighbours import classes_near, is_same_code, modules_near
+from attentest.targets.signatures import constructor_arguments
+
+
+def parts_of(
+    thing: Callable[..., Any], component: str, unknown: Collection[str]
+) -> dict[str, type[nn.Module]]:
+    """Return the class that makes each of the `unknown` that is a part, the nearest one."""
+    made = {own: _nearest(thing, component, own) for own in unknown}
+    return {own: classes[0] for own, classes in made.items() if len(classes) == 1}
+
+
+def several_parts(thing: Callable[..., Any], component: str, unknown: Collection[str]) -> str:
+    """Return a sentence on the `unknown` that several classes may make, "" for none."""
+    made = {own: _nearest(thing, component, own) for own in unknown}
+    said = [
+        f" Several classes may make {own}: {', '.join(one.__name__ for one in classes)}; "
+        f"--give {own}={classes[0].__name__} says which one."
+        for own, classes in made.items()
+        if len({one.__name__ for one in classes}) > 1
+    ]
+    return "".join(said)
+
+
+def class_given(thing: Callable[..., Any], parameter: inspect.Parameter, value: Any) -> type | None:
+    """Return the class near `thing` that is called `value`, of settings or of a part.
+
+    None where there is not one alone, and where the argument `parameter` may be text or neither.
+    """
+    own = parameter.name
+    is_object = is_required(parameter) and parameter.annotation not in (str, "str")
+    if not (isinstance(value, str) and is_object and (is_configuration(own) or part_named(own))):
+        return None
+    for group in classes_near(thing, value.__eq__):
+        if group:
+            return group[0][1] if len(group) == 1 else None
+    return None
+
+
+def _nearest(thing: Callable[..., Any], component: str, own: str) -> list[type[nn.Module]]:
+    """Return the different classes that may make the argument `own`: that of its annotation alone.
+
+    Where it has none, they are those of the nearest group. A layer attends with several heads.
+    """
+    parameter = constructor_arguments(thing).get(own)
+    if parameter is not None and _is_written(parameter.annotation):
+        return [parameter.annotation]
+    side = component.removesuffix("_layer")
+    side = side if side in ("encoder", "decoder") else ""
+    wanted = part_named(own, side)
+    wanted = "multi_head_attention" if side and wanted == "attention" else wanted
+    groups = modules_near(thing, partial(_is_component, wanted)) if wanted else ()
+    made = next((group for group in groups if group), [])
+    return list(_different(one for _, one in made))
+
+
+def _is_written(annotation: Any) -> bool:
+    """Say whether an annotation is the class of a part, and none that torch has for any part."""
+    is_module = inspect.isclass(annotation) and issubclass(annotation, nn.Module)
+    return is_module and annotation.__module__.partition(".")[0] != "torch"
+
+
+def _different(classes: Iterator[type[nn.Module]]) -> Iterator[type[nn.Module]]:
+    """Yield the classes that are no copies of an earlier one."""
+    found: list[type[nn.Module]] = []
+    for one in classes:
+        if one not in found and not any(is_same_code(one, other) for other in found):
+            found.append(one)
+            yield one
+
+
+def _is_component(wanted: str, name: str) -> bool:
+    return component_named(name, heads=wanted == "multi_head_attention") == wanted

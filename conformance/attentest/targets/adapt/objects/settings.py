@@ -1,0 +1,155 @@
+"""Classes of settings near a class: those whose objects have what its constructor reads."""
+
+import ast
+import inspect
+import re
+import sys
+import textwrap
+import typing
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+from typing import Any
+
+from torch import nn
+
+from attentest.targets.adapt.components import squashed
+from attentest.targets.adapt.names import CONFIGURATION
+from attentest.targets.adapt.objects.configuration import holds_settings
+from attentest.targets.neighbours import classes_near, file_of
+from attentest.targets.signatures import constructor_arguments
+
+_ENDS = ("config", "configuration", "cfg")
+"""Last letters of the name of an argument that gets settings, after the part that they are of."""
+
+_CLASSES = (
+    *_ENDS,
+    *("args", "arguments", "settings", "hparams", "hyperparameters", "hyperparams", "params"),
+)
+"""Last letters of the name of a class of settings."""
+
+_NO_SETTINGS = (nn.Module, dict)
+
+
+def is_configuration(own: str) -> bool:
+    """Say whether an argument called `own` gets an object of settings."""
+    return squashed(own) in CONFIGURATION or squashed(own).endswith(_ENDS)
+
+
+def settings_classes(thing: Callable[..., Any], own: str) -> Sequence[type]:
+    """Return the nearest classes of settings that `thing` may get as its argument `own`.
+
+    Their objects have every field that the constructor reads. The one of the annotation is taken
+    alone, and so is the one with the longest name that that of `thing` begins with:
+    `DecoderConfig` for `DecoderLayer`.
+    """
+    parameter = constructor_arguments(thing).get(own)
+    read = _fields_read(thing, own)
+    annotated = _annotated(parameter.annotation) if parameter is not None else []
+    for found in classes_near(thing, _is_named, _NO_SETTINGS):
+        fitting = list(dict.fromkeys(one for _, one in found if read <= _fields_of(one)))
+        if not fitting:
+            continue
+        meant = [one for one in fitting if one.__name__ in annotated]
+        return meant if len(meant) == 1 else _named_alike(thing, fitting)
+    return []
+
+
+def settings_near(thing: Callable[..., Any]) -> dict[str, type]:
+    """Return the classes of settings that an argument of `thing` may get, by their names."""
+    named = [own for own in constructor_arguments(thing) if is_configuration(own)]
+    return {one.__name__: one for own in named for one in settings_classes(thing, own)}
+
+
+def settings_doubts(thing: Callable[..., Any], expression: str) -> tuple[str, ...]:
+    """Return the assumptions on the classes of settings in `expression` that are of other files."""
+    home = getattr(sys.modules.get(thing.__module__), "__dict__", {})
+    named = [own for own in constructor_arguments(thing) if is_configuration(own)]
+    return tuple(
+        settings_assumed(thing, own, one)
+        for own in named
+        for one in settings_classes(thing, own)
+        if f"{one.__name__}(" in expression and one.__name__ not in home
+    )
+
+
+def several_settings(thing: Any, own: str, classes: Sequence[type]) -> str:
+    """Return the question about several classes of settings."""
+    names = [one.__name__ for one in classes]
+    return (
+        f"{thing.__name__} gets an object of settings as {own}, and several classes have what it "
+        f"reads: {', '.join(names)}. Say which one: --give {own}={names[0]} (in Python: "
+        f"given={{{own!r}: {names[0]!r}}})."
+    )
+
+
+def settings_assumed(thing: Any, own: str, settings: type) -> str:
+    """Return what is assumed about a class of settings that nothing but its fields names."""
+    file = file_of(settings)
+    where = f" of {file.name}" if file and file != file_of(thing) else ""
+    return (
+        f"assumed that {own} is a {settings.__name__}{where}, which has the fields that are read, "
+        f"and judged with its defaults where they are no sizes"
+    )
+
+
+def _is_named(name: str) -> bool:
+    return squashed(name).endswith(_CLASSES)
+
+
+def _named_alike(thing: Callable[..., Any], found: Sequence[type]) -> Sequence[type]:
+    """Return the one of `found` whose name begins as that of `thing` the longest, else all."""
+    own = squashed(getattr(thing, "__name__", ""))
+    stems = {one: _stem(squashed(one.__name__)) for one in found}
+    alike = [one for one, stem in stems.items() if stem and own.startswith(stem)]
+    longest = max((len(stems[one]) for one in alike), default=0)
+    nearest = [one for one in alike if len(stems[one]) == longest]
+    return nearest if len(nearest) == 1 else found
+
+
+def _stem(name: str) -> str:
+    """Return the name of a class of settings without its ending."""
+    return next(name.removesuffix(end) for end in _CLASSES if name.endswith(end))
+
+
+def _annotated(annotation: Any) -> list[str]:
+    """Return the names of the classes in an annotation, or in its text."""
+    if isinstance(annotation, str):
+        return re.findall(r"\w+", annotation)
+    held = [annotation, *typing.get_args(annotation)]
+    return [one.__name__ for one in held if inspect.isclass(one)]
+
+
+@lru_cache(maxsize=1024)
+def _fields_read(thing: Callable[..., Any], own: str) -> frozenset[str]:
+    """Return the fields of the argument `own` that the code of the constructor reads."""
+    found: set[str] = set()
+    for node in ast.walk(_tree(getattr(thing, "__init__", thing))):
+        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
+            held = node.value
+            name = held.attr if isinstance(held, ast.Attribute) else getattr(held, "id", "")
+            found |= {node.attr} if name == own else set()
+    return frozenset(found)
+
+
+@lru_cache(maxsize=1024)
+def _fields_of(settings: type) -> frozenset[str]:
+    """Return the attributes that objects of `settings` have."""
+    names = {*dir(settings), *constructor_arguments(settings)}
+    for table in ("__dataclass_fields__", "model_fields", "attribute_map"):
+        held = getattr(settings, table, None)
+        names |= set(held) if isinstance(held, Mapping) else set()
+    makers = ("__post_init__", "model_post_init", *["__init__"] * (not holds_settings(settings)))
+    for one in settings.__mro__[:-1]:
+        written = [vars(one)[name] for name in makers if name in vars(one)]
+        nodes = [node for maker in written for node in ast.walk(_tree(maker))]
+        stored = [node for node in nodes if isinstance(node, ast.Attribute)]
+        names |= {node.attr for node in stored if isinstance(node.ctx, ast.Store)}
+    return frozenset(names)
+
+
+def _tree(thing: Any) -> ast.AST:
+    """Return the code of `thing`, an empty module where it has none that can be read."""
+    try:
+        return ast.parse(textwrap.dedent(inspect.getsource(thing)))
+    except (OSError, SyntaxError, TypeError):
+        return ast.Module([], [])

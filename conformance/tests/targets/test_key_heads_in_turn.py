@@ -1,0 +1,76 @@
+"""Attention whose heads of keys and values are dealt out to the query heads in turn."""
+
+import pytest
+from user_files import write_files
+
+import attentest
+from attentest.targets.adapt import Unclear
+
+ATTENTION = """
+    import torch
+    from torch import nn
+
+
+    class GroupedQueryAttention(nn.Module):
+        def __init__(self, dim, n_heads, n_kv_heads):
+            super().__init__()
+            self.n_heads, self.n_kv_heads = n_heads, n_kv_heads
+            self.head_dim = dim // n_heads
+            self.wq = nn.Linear(dim, dim, bias=False)
+            self.wk = nn.Linear(dim, n_kv_heads * self.head_dim, bias=False)
+            self.wv = nn.Linear(dim, n_kv_heads * self.head_dim, bias=False)
+            self.wo = nn.Linear(dim, dim, bias=False)
+
+        def forward(self, x, mask=None):
+            b, t, _ = x.shape
+            q = self.wq(x).view(b, t, self.n_heads, -1).transpose(1, 2)
+            k = self.wk(x).view(b, t, self.n_kv_heads, -1).transpose(1, 2)
+            v = self.wv(x).view(b, t, self.n_kv_heads, -1).transpose(1, 2)
+            times = self.n_heads // self.n_kv_heads
+            k, v = k.repeat(1, times, 1, 1), v.repeat(1, times, 1, 1)
+            scores = q @ k.transpose(2, 3) / self.head_dim**0.5
+            if mask is not None:
+                scores = scores.masked_fill(mask == 0, float("-inf"))
+            return self.wo((scores.softmax(-1) @ v).transpose(1, 2).reshape(b, t, -1))
+"""
+CLAUSES = ["multi_head_attention.shared-key-heads", "multi_head_attention.formula"]
+
+
+def checked(folder, text, **said):
+    folder = write_files(folder, gqa=text)
+    return attentest.check(str(folder / "gqa.py:GroupedQueryAttention"), clauses=CLAUSES, **said)
+
+
+@pytest.mark.proof
+def test_key_heads_in_turn_are_a_question_and_judged_where_it_is_said(tmp_path):
+    """Query heads in another order are the formula, unless parameters come from elsewhere."""
+    with pytest.raises(Unclear, match="dealt out to the query heads in turn"):
+        checked(tmp_path, ATTENTION)
+    assert not checked(tmp_path, ATTENTION, anyway=True).conforms
+
+
+@pytest.mark.proof
+@pytest.mark.parametrize("one", ["k", "v"])
+def test_heads_of_one_of_both_in_turn_are_a_mistake(tmp_path, one):
+    old = f"{one}.repeat(1, times, 1, 1)"
+    assert old in ATTENTION
+    text = ATTENTION.replace(old, f"{one}.repeat_interleave(times, dim=1)")
+    assert not checked(tmp_path, text).conforms
+
+
+@pytest.mark.proof
+def test_an_option_judges_as_many_key_heads_as_heads(tmp_path):
+    either = "n_kv_heads=None):\n            n_kv_heads = n_kv_heads or n_heads"
+    text = ATTENTION.replace("n_kv_heads):", either)
+    with pytest.raises(Unclear, match="--give n_kv_heads=None judges it with as many"):
+        checked(tmp_path, text)
+    report = checked(tmp_path, text, given={"n_kv_heads": None})
+    assert report.conforms, str(report)
+
+
+@pytest.mark.proof
+def test_key_heads_in_rows_conform(tmp_path):
+    text = ATTENTION.replace(".repeat(1, times, 1, 1)", ".repeat_interleave(times, dim=1)")
+    report = checked(tmp_path, text)
+    assert report.conforms, str(report)
+    assert report.compared == 2
