@@ -105,3 +105,9 @@ def test_a_layer_that_is_guessed_is_judged_where_it_calls_the_norm_of_another_su
     backend = adapted(tmp_path, "Block", code)
     assert any(f"norm2 {HELD}" in one for one in backend.assumed), backend.assumed
     assert broken(backend, "encoder.layer-formula")
+
+
+def test_the_epsilon_beside_a_norm_that_is_not_called_is_the_closest_one(tmp_path: Path) -> None:
+    sublayer, norm = SECOND
+    code = CODE.replace(sublayer, sublayer.removeprefix(f"self.{norm}"))
+    assert adapted(tmp_path, "Tagger", code).choices["norm_epsilon"] == 1e-12

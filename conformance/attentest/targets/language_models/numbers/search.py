@@ -112,8 +112,8 @@ class _Block:
         """Note the line that computes the sublayer without a residual path, if it is one."""
         mistaken = self.reader.mistaken
         if mistaken and len(mistaken.bare) == 1 and self.reader.begun is None:
-            both = [attended, networked]
-            own = both.pop(SUBLAYERS.index(*mistaken.bare))
+            both, (bare,) = [attended, networked], mistaken.bare
+            own = both.pop(SUBLAYERS.index(bare))
             self.reader.begun = self.reader.trace.place_beside(own, *both)
 
     def parallel(self, state: State, *, one_norm: bool) -> Iterator[State]:
