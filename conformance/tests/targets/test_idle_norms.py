@@ -91,3 +91,23 @@ def test_a_design_with_a_norm_that_is_not_held_is_no_such_mistake(tmp_path: Path
     with pytest.raises(Unclear) as question:
         adapted(tmp_path, "Tagger", scaled)
     assert HELD not in str(question.value)
+
+
+@pytest.mark.proof
+def test_a_layer_that_is_guessed_is_judged_where_it_calls_the_norm_of_another_sublayer(
+    tmp_path: Path,
+) -> None:
+    code = CODE
+    for old, new in PRE:
+        code = code.replace(old, new)
+    code = code.replace("self.up(self.norm2(x))", "self.up(self.norm1(x))")
+    code = code.replace("x, pads", "x").replace(", key_padding_mask=pads", "")
+    backend = adapted(tmp_path, "Block", code)
+    assert any(f"norm2 {HELD}" in one for one in backend.assumed), backend.assumed
+    assert broken(backend, "encoder.layer-formula")
+
+
+def test_the_epsilon_beside_a_norm_that_is_not_called_is_the_closest_one(tmp_path: Path) -> None:
+    sublayer, norm = SECOND
+    code = CODE.replace(sublayer, sublayer.removeprefix(f"self.{norm}"))
+    assert adapted(tmp_path, "Tagger", code).choices["norm_epsilon"] == 1e-12

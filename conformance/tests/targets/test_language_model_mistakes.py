@@ -32,6 +32,13 @@ MISTAKES = [
     ("mini.py:GPT", ".transpose(1, 2).reshape(b, t, c)", ".reshape(b, t, c)", "transposed back"),
     ("outputs.py:TinyForCausalLM", "(key * cos) + (", "(key * cos) - (", "the other direction"),
     ("llama.py:Transformer", "(xk_ * freqs_cis)", "(xk_)", "not turned by their positions"),
+    (
+        "outputs.py:TinyForCausalLM",
+        "rotate_half(key) *",
+        "torch.stack((-key[..., 1::2], key[..., ::2]), -1).flatten(-2) *",
+        "in other pairs of columns than queries, by the angles of those",
+    ),
+    ("nano.py:GPT", "x = x + self.attn", "x = self.attn", "attention without its residual path"),
 ]
 """A model, an edit that injects a mistake into every layer, and what is said of it."""
 
@@ -81,8 +88,12 @@ def test_heads_that_are_all_repeated_in_turn_may_be_a_design() -> None:
 
 
 @pytest.mark.proof
-def test_the_line_of_a_missing_residual_path_is_that_of_its_sublayer(tmp_path: Path) -> None:
-    target, old, new, said = MISTAKES[2]
+@share(1)
+@pytest.mark.parametrize("mistake", [MISTAKES[2], MISTAKES[-1]], ids=["network", "attention"])
+def test_the_line_of_a_missing_residual_path_is_that_of_its_sublayer(
+    mistake: tuple[str, str, str, str], tmp_path: Path
+) -> None:
+    target, old, new, said = mistake
     backend = attentest.adapted(edited(target, old, new, tmp_path))
     assert isinstance(backend, AdaptedWhole)
     (sentence,) = (one for one in backend.assumed if said in one)

@@ -351,3 +351,12 @@ def test_written_places_keep_rows_of_packed_parameters() -> None:
     space: dict[str, object] = {}
     exec("\n".join(lines(table)), space)
     assert space["PARAMETERS"] == table
+
+
+def test_a_list_that_holds_one_layer_several_times_is_named(tmp_path: Path) -> None:
+    source = (WILD / "nano.py").read_text()
+    own = "[Block(config) for _ in range(config.n_layer)]"
+    assert own in source
+    (tmp_path / "nano.py").write_text(source.replace(own, "[Block(config)] * config.n_layer"))
+    with pytest.raises(Unclear, match=r"one module that a list holds several times"):
+        attentest.adapted(f"{tmp_path / 'nano.py'}:GPT")

@@ -3,9 +3,11 @@
 from pathlib import Path
 
 import pytest
+from folders import SUPPORT
 from mistaken_code import adapted, broken
 
 import attentest
+from attentest_spec import Backend
 
 FORMULA = "multi_head_attention.formula"
 CLAUSE = "multi_head_attention.indivisible-width-refused"
@@ -96,3 +98,33 @@ def test_heads_of_a_rounded_width_are_a_violation_where_the_reading_is_strict(
     backend = adapted(tmp_path, "MultiHeadAttention", CODE, strict=True)
     assert not backend.limits.rounded_heads
     assert broken(backend, CLAUSE)
+
+
+OF_MODEL = "model.indivisible-width-refused"
+
+
+def whole_model(folder: Path, *edit: str) -> Backend:
+    """Return the model of support, whose heads get a rounded width, with an `edit` of its code."""
+    code = (SUPPORT / "wild_models" / "einsum.py").read_text()
+    assert not edit or edit[0] in code
+    return adapted(folder, "Seq2Seq", code.replace(*edit) if edit else code)
+
+
+def test_a_whole_model_whose_heads_have_a_rounded_width_is_not_judged_by_it(tmp_path: Path) -> None:
+    backend = whole_model(tmp_path)
+    assert backend.limits.rounded_heads
+    assert broken(backend, "model.formula", OF_MODEL) == []
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "is_rounded"),
+    [
+        ("self.scale = width**-0.5", "self.scale = (d_model / n_head) ** -0.5", False),
+        ("self.ln_trg(y)", "y", True),
+    ],
+    ids=["another scale where it is rounded", "another mistake"],
+)
+def test_a_mistake_elsewhere_in_a_whole_model_leaves_rounded_heads_as_they_are(
+    tmp_path: Path, right: str, wrong: str, is_rounded: bool
+) -> None:
+    assert whole_model(tmp_path, right, wrong).limits.rounded_heads is is_rounded

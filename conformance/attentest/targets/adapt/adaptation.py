@@ -24,6 +24,7 @@ from attentest.targets.adapt.assumptions import (
     chosen,
     declared_choices,
     epsilon_given,
+    guess_of,
     measured,
     summary,
     unusual,
@@ -32,7 +33,8 @@ from attentest.targets.adapt.code import Code, code_of, of_instance
 from attentest.targets.adapt.components import component_guessed, component_named
 from attentest.targets.adapt.encoders.embedded import entering_of
 from attentest.targets.adapt.encoders.idle_norms import around_norm
-from attentest.targets.adapt.encoders.inverted import read_upright, with_tokens_seen
+from attentest.targets.adapt.encoders.inverted import with_tokens_seen
+from attentest.targets.adapt.encoders.mask_uses import read_around
 from attentest.targets.adapt.encoders.tokens import stack_of
 from attentest.targets.adapt.limits import (
     SEVERAL,
@@ -193,7 +195,7 @@ def _adapt(thing: Any, asked: Reading, name: str, home: ModuleType | None) -> Ba
             found = constants.read_by(_READERS.get(code.component, _adapted), code, asked)
             return with_tokens_seen(found, stack, asked)
     except Unclear as failure:
-        if (around := read_upright(stack, asked, _adapted)) is not None:
+        if (around := read_around(failure, stack, asked, _adapted)) is not None:
             return around
         if not guess or isinstance(failure, Offered | Uncovered):
             raise
@@ -301,8 +303,9 @@ def _adapted(code: Code, reading: Reading) -> Adapted:
     if single:
         backend, findings = replace(backend, limits=single[0]), single[1]
     found = routing.settled(code, adapter, found, findings)
-    known = explained = trust.explained(findings)
+    explained = trust.explained(findings)
     found = found if explained else around_norm(code.component, found, findings)
+    known = explained or bool(found.idle)  # a norm that is not called says more than a name, too
     shown = {**found.choices, **measured(findings)}
     guessed = not (reading.component or component_named(code.name))
 
@@ -326,7 +329,7 @@ def _adapted(code: Code, reading: Reading) -> Adapted:
         raise Unclear(asked)
     entering, unsure = entering_of(code, reading, fits=explained)
     declared = declared_choices(shown, reading)
-    judged_as = f"{code.name} is judged as {code.component}{_guess(code) * guessed}"
+    judged_as = f"{code.name} is judged as {code.component}{guess_of(code) * guessed}"
     assumptions = (
         *found.idle,
         *[interleaved.SENTENCE] * found.interleaved,
@@ -362,11 +365,6 @@ def _adapted(code: Code, reading: Reading) -> Adapted:
             *filter(None, [ungiven_of(adapter)]),
         ),
     )
-
-
-def _guess(code: Code) -> str:
-    """Return by what `code` was taken for its component."""
-    return f" (by {'its layers' if code.inner else 'a part of its name'}, and by its numbers)"
 
 
 _READERS: Mapping[str, Callable[[Code, Reading], Backend]] = {

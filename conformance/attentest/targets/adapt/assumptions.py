@@ -48,6 +48,11 @@ MOST = 6
 """The largest number of parameters that are named; more are counted."""
 
 
+def guess_of(code: Code) -> str:
+    """Return by what `code` was taken for its component."""
+    return f" (by {'its layers' if code.inner else 'a part of its name'}, and by its numbers)"
+
+
 def measured(findings: Mapping[str, Finding]) -> dict[str, Value]:
     """Return the options that the numbers show."""
     return {

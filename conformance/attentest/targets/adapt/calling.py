@@ -15,13 +15,14 @@ from attentest.targets.adapt.adapter import Adapter
 from attentest.targets.adapt.advice.refused_masks import refusal
 from attentest.targets.adapt.code import Code
 from attentest.targets.adapt.components import squashed
+from attentest.targets.adapt.encoders.mask_uses import shows_otherwise
 from attentest.targets.adapt.encoders.repeated import SENTENCE, demand_query
 from attentest.targets.adapt.encoders.stack import KEEP
 from attentest.targets.adapt.layouts import documented_layout, layouts, sequence_first
 from attentest.targets.adapt.limits import built
 from attentest.targets.adapt.masks import Style, is_length
 from attentest.targets.adapt.probing import Probe
-from attentest.targets.adapt.reading import Attempt, Contrary, Reading, Unclear
+from attentest.targets.adapt.reading import Attempt, Contrary, Misused, Reading, Unclear
 from attentest.targets.adapt.unspecified import samples
 from attentest.targets.adapt.unspecified.frozen_tables import demand_trained
 from attentest.targets.adapt.unspecified.gates import demand_network
@@ -329,12 +330,15 @@ class _Mask:
         several = sum(role in (*arguments.MASKS, "padding") for role in roles) > 1
         own = f"{self.own}:" if several else ""
         if contrary and contrary.meaning not in meanings:
-            raise Contrary(
-                f"By its {source} the {self.own} of {name} is one that {_SAID[meanings[0]]}, and "
-                f"a probing call shows one that {_SAID[contrary.meaning]}. Say which one is meant: "
-                f"--set mask={own}{meanings[0]} or --set mask={own}{contrary.meaning} (in Python: "
-                f"mask='{own}{contrary.meaning}')."
+            meant, used = meanings[0], contrary.meaning
+            text = (
+                f"By its {source} the {self.own} of {name} is one that {_SAID[meant]}, and a "
+                f"probing call shows one that {_SAID[used]}. Say which one is meant: --set "
+                f"mask={own}{meant} or --set mask={own}{used} (in Python: mask='{own}{used}')."
             )
+            if shows_otherwise(self.probe, self.adapter, self.slot, contrary, self.keys):
+                raise Misused(text, argument=self.own, meant=meant, used=used)
+            raise Contrary(text)
 
     def _ask_of_lengths(self, style: Style) -> None:
         """Raise Unclear where lengths do something else than hide keys, rightly or nearly so."""

@@ -122,6 +122,17 @@ class Contrary(Unclear):
     """Code whose documentation and numbers contradict each other: one of them is a mistake."""
 
 
+class Misused(Contrary):
+    """Code whose layers use the mask `argument` as the contrary of what all else says it is.
+
+    `meant` is what an entry means, and `used` what the layers make of it.
+    """
+
+    def __init__(self, text: str, *, argument: str, meant: str, used: str) -> None:
+        super().__init__(text)
+        self.argument, self.meant, self.used = argument, meant, used
+
+
 class Offered(Unclear):
     """Code that computes its component with an option, which the text names."""
 

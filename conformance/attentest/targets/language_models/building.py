@@ -203,11 +203,24 @@ def _failure(built: Building) -> str:
     if missing:
         return f"nothing in it is {' and '.join(missing)}"
     if len(list(deeper.parameters())) <= len(list(module.parameters())):
-        return "a third layer adds no parameters"
+        return f"a third layer adds no parameters{_SHARED * _repeats(deeper, layers=3)}"
     wide = [one for one in shapes if one & {PROBE.d_ff, 2 * PROBE.d_ff}]
     if "d_ff" in built.known and len(wide) < 2:  # one may be a table of positions
         return "it holds no two matrices of the inner width"
     return ""
+
+
+def _repeats(module: nn.Module, layers: int) -> bool:
+    """Say whether a list holds one module so many times."""
+    lists = [one for one in module.modules() if isinstance(one, nn.ModuleList | nn.Sequential)]
+    return any(len(one) == layers and len(set(map(id, one))) == 1 for one in lists)
+
+
+_SHARED = (
+    ": its layers are one module that a list holds several times, as [layer] * n does, and share "
+    "all parameters. If each is to have its own, that is a mistake; if not, name the classes of "
+    "its parts"
+)
 
 
 class _Options:

@@ -81,7 +81,8 @@ def infer(thing: Callable[..., Any], name: str, reading: Reading) -> Inferred:
         )
         if read is None:
             raise Unclear(question)
-        found, mistaken = read
+        found, mistaken, line = read
+        begun = shown_line(line) if line else begun
     table = table_of(found.views)
     if isinstance(table, str):
         raise Unclear(

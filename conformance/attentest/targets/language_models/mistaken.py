@@ -12,6 +12,7 @@ from typing import Any
 
 from torch import nn
 
+from attentest.analysis.lines.recording import Place
 from attentest.targets.adapt.components import squashed
 from attentest.targets.language_models.building import Building
 from attentest.targets.language_models.calling import Call, apart_without_labels
@@ -103,18 +104,21 @@ def confirming(sizes: Sizes) -> Sizes:
 
 def read_with_mistake(
     one: Probed, other: Callable[[], Probed], *, continues: bool
-) -> tuple[Found, Mistake] | None:
+) -> tuple[Found, Mistake, Place | None] | None:
     """Return what is read of a model if one mistake is taken for a formula, and the mistake.
+
+    The third is the line of a missing residual path, None for other mistakes.
 
     None where the numbers of `one` and of the `other` probe, at other sizes, are not those of the
     reference with it, or where a design may compute it.
     """
     for mistake in _mistakes(one, continues=continues):
-        found = search(one.with_mistake(mistake), *one.given)
+        reader = one.with_mistake(mistake)
+        found = search(reader, *one.given)
         if found is not None:
             second = other()
             again = search(second.with_mistake(mistake), *second.given)
-            return (found, mistake) if again and _is_one(found, again) else None
+            return (found, mistake, reader.begun) if again and _is_one(found, again) else None
     return None
 
 

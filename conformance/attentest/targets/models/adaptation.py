@@ -42,6 +42,7 @@ from attentest.targets.models.limits import (
     demand_one_offset,
     is_random_without_dropout,
     limits_of,
+    with_rounded_heads,
 )
 from attentest.targets.models.one_table import ONE_TABLE, adds_rows, shared_positions, without_rows
 from attentest.targets.models.recognition import is_whole, makes_models
@@ -293,6 +294,9 @@ def _measured(adapter: Adapter, found: FoundTable, reading: Reading) -> AdaptedW
     if not trust.explained(findings):
         inferred |= choices_of_encoder(_backend(adapter, ()), inferred)
     choices = declared_choices(inferred, reading)
+    if not reading.strict:
+        limits = with_rounded_heads(_backend(adapter, ()), choices, trust.explained(findings))
+        adapter = replace(adapter, limits=limits)
     fixed = [FIXED_DROPOUT] * adapter.limits.fixed_dropout
     outside = OUTSIDE if adapter.is_surrounded else ()
     own = {name: one for name, one in choices.items() if name not in outside}

@@ -8,6 +8,9 @@ import torch
 from torch import nn
 
 from attentest.analysis.identify.measure import fits_at
+from attentest.analysis.identify.rounded_heads import rounds_heads
+from attentest.analysis.undeclared import effective_limits
+from attentest.harness.subject import Subject
 from attentest.targets.adapt.limits import is_random_in_training
 from attentest.targets.adapt.parameters.building import DISTINCT
 from attentest.targets.adapt.probing import undisturbed
@@ -41,6 +44,18 @@ def limits_of(built: Building, inferred: Inferred, table: Table) -> Limits:
         length=_length(built, inferred),
         right_padded=tuple(dict.fromkeys([*inferred.lengths, *["target"] * inferred.right_padded])),
     )
+
+
+def with_rounded_heads(backend: Backend, choices: Mapping[str, Value], explained: bool) -> Limits:
+    """Return the limits of `backend`, with that of heads whose width is rounded down.
+
+    `explained` says that the `choices` give its numbers where the heads divide the width.
+    """
+    known = Choices.of(choices)
+    limits = effective_limits(backend, known)
+    subject = Subject(backend, choices=known, limits=limits, precision=limits.finest)
+    rounded = rounds_heads(subject, "model", explained=explained)
+    return replace(backend.limits, rounded_heads=rounded)
 
 
 def is_random_without_dropout(built: Building, inferred: Inferred) -> bool:

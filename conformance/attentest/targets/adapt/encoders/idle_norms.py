@@ -44,10 +44,24 @@ def around_norm(component: str, found: FoundTable, findings: Mapping[str, Findin
         for choices in _candidates({**found.choices, **measured}):
             for variant in without_norm(component, choices):
                 if gives(variant, component, found.table, seen):
-                    more = {name: choices[name] for name in _MEASURED}
+                    fitted = _with_closest_epsilon(variant, component, found.table, seen)
+                    more = {name: fitted[name] for name in _MEASURED}
                     said = _said(variant, component, found.table)
                     return replace(found, choices={**found.choices, **more}, idle=(said,))
     return found
+
+
+def _with_closest_epsilon(
+    variant: Variant, component: str, table: Table, seen: Observed
+) -> Choices:
+    """Return the choices of a mistake with the epsilon that comes closest: several may fit."""
+    own = variant.declared
+    every = [own.but(norm_epsilon=one) for one in dict.fromkeys([own.norm_epsilon, *_EPSILONS])]
+    ranked = [
+        (_distance(replace(variant, declared=one), component, table, seen), number)
+        for number, one in enumerate(every)
+    ]
+    return every[min(ranked)[1]]
 
 
 _SENTENCE = (
@@ -94,6 +108,11 @@ def _values(name: str) -> list[Value]:
 
 def gives(variant: Variant, component: str, table: Table, seen: Observed) -> bool:
     """Say whether a mistake gives the numbers of the code in the first sample."""
+    return _distance(variant, component, table, seen) <= CLOSE
+
+
+def _distance(variant: Variant, component: str, table: Table, seen: Observed) -> float:
+    """Return the largest difference to the first sample, as a part of its largest number."""
     at = places(component, table, seen.run.own, seen.sizes, variant.declared)
     sample = seen.run.samples[0]
     try:
@@ -101,12 +120,12 @@ def gives(variant: Variant, component: str, table: Table, seen: Observed) -> boo
         part.load(read(at, seen.run.own, seen.sizes))
         output = part(*deepcopy(sample.inputs))  # some mistakes write into it
     except Exception:  # a mistake may show itself by raising
-        return False
+        return np.inf
     array = np.asarray(output[0] if isinstance(output, tuple) else output)
     if array.shape != sample.output.shape:
-        return False
-    room = CLOSE * np.abs(sample.output).max()
-    return bool(np.abs(array - sample.output).max() <= room)
+        return np.inf
+    found = np.abs(array - sample.output).max() / np.abs(sample.output).max()
+    return float(np.nan_to_num(found, nan=np.inf))
 
 
 CLOSE = 1e-6

@@ -19,6 +19,13 @@ PADDED = "which changes with padding"
 PADS_COUNTED = (
     f"{UNJUDGED}, {PADDED} that they hide: a mean or a last row that counts padding is a mistake"
 )
+
+
+def without_padding(sentence: str) -> str:
+    """Return `sentence` without what is said of padding: layers that hide the tokens show none."""
+    return sentence.partition(f", {PADDED}")[0] if PADDED in sentence else sentence
+
+
 _MORE = 3
 """The padding tokens that are added."""
 _SAME, _OTHER = 1e-6, 1e-4

@@ -7,7 +7,7 @@ import numpy as np
 from attentest.analysis.lines.recording import Place
 from attentest.targets.language_models.numbers.linears import Linear
 from attentest.targets.language_models.numbers.mistakes import Mistake, Options
-from attentest.targets.language_models.numbers.placing import turned_by
+from attentest.targets.language_models.numbers.placing import turned_by, turned_key
 from attentest.targets.language_models.numbers.reader import Reader
 from attentest_spec.attention import softmax
 from attentest_spec.language_model import visible
@@ -59,8 +59,8 @@ def _steps(
     query = split(maps["query"].output, heads)
     key, value = (split(maps[one].output, reader.sizes.kv_heads or heads) for one in _SHARED)
     if options.get("attention_rotary", "none") != "none":
-        others = mistake.keys(options) if mistake.keys else options
-        query, key = turned_by(reader, options, query), turned_key(reader, others, key)
+        key = turned_key(reader, options, key, mistake)
+        query = turned_by(reader, options, query)
     scores = query @ _repeated(reader, mistake, "key", key).swapaxes(-1, -2)
     scaled = np.where(visible(scores.shape[-1]), scores * query.shape[-1] ** -0.5, -np.inf)
     weights = softmax(scaled)
@@ -73,11 +73,6 @@ def _repeated(reader: Reader, mistake: Mistake, name: str, x: Floats) -> Floats:
     """Return the heads x (B, G, T, E) of keys or values for all heads of queries."""
     times = reader.sizes.heads // x.shape[1]
     return np.tile(x, (1, times, 1, 1)) if name in mistake.tiled else repeat(x, times)
-
-
-def turned_key(reader: Reader, options: Options, key: Floats) -> Floats:
-    """Return the heads of keys (B, G, T, E) turned, or as they are."""
-    return key if options["attention_rotary"] == "none" else turned_by(reader, options, key)
 
 
 def unmerged(context: Floats, heads: int) -> Floats:

@@ -21,12 +21,12 @@ class Mistake:
     `scale` is the factor of the scores at some sizes, `ahead` the number of tokens after its own
     that a query sees (-1: all of them), `bare` are the sublayers without a residual path. `normed`
     says of sublayers what their input is in the place of its norm: the norm of another sublayer, or
-    "" for none. `keys` are the options with which keys are turned, from those of queries, and
-    `places` how often sines are added to the embeddings. Where it is `over_queries` the weights of
-    a key sum to 1, and where it is `unmerged` heads are not transposed back. Heads of what is
-    `tiled` ("key", "value") are repeated all in turn, and not each in a row. A design computes the
-    same where the mistake is not `sure`; one that is `of_texts` is sure in a model that continues
-    texts.
+    "" for none. `keys` are the options with which keys are turned, from those of queries, `angles`
+    those by which their angles are laid out, where these are others, and `places` how often sines
+    are added to the embeddings. Where it is `over_queries` the weights of a key sum to 1, and where
+    it is `unmerged` heads are not transposed back. Heads of what is `tiled` ("key", "value") are
+    repeated all in turn, and not each in a row. A design computes the same where the mistake is not
+    `sure`; one that is `of_texts` is sure in a model that continues texts.
     """
 
     words: str
@@ -35,6 +35,7 @@ class Mistake:
     bare: Collection[str] = ()
     normed: Mapping[str, str] = field(default_factory=dict)
     keys: Callable[[Options], Options] | None = None
+    angles: Callable[[Options], Options] | None = None
     places: int = 1
     over_queries: bool = False
     unmerged: bool = False
@@ -102,6 +103,8 @@ def _turned_otherwise(choice: str, *both: str) -> Callable[[Options], Options]:
     return lambda options: {**options, choice: both[options[choice] == both[0]]}
 
 
+_OTHER_PAIRS = _turned_otherwise("rotary_pairs", "halves", "adjacent")
+
 OF_KEYS = (
     Mistake(
         "keys that are not turned by their positions, as queries are",
@@ -113,7 +116,17 @@ OF_KEYS = (
     ),
     Mistake(
         "keys that are turned in other pairs of columns than queries",
-        keys=_turned_otherwise("rotary_pairs", "halves", "adjacent"),
+        keys=_OTHER_PAIRS,
+    ),
+    Mistake(
+        "keys that are turned in other pairs of columns than queries, by the angles of those",
+        keys=_OTHER_PAIRS,
+        angles=lambda options: options,
+    ),
+    Mistake(
+        "keys that are turned by angles for other pairs of columns",
+        keys=lambda options: options,
+        angles=_OTHER_PAIRS,
     ),
 )
 

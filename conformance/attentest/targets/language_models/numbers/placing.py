@@ -8,6 +8,7 @@ import numpy as np
 
 from attentest.targets.language_models.numbers.constants import BASES
 from attentest.targets.language_models.numbers.findings import against
+from attentest.targets.language_models.numbers.mistakes import Mistake
 from attentest.targets.language_models.numbers.norms import Options, bare, kinds, parameters
 from attentest.targets.language_models.numbers.places import View
 from attentest.targets.language_models.numbers.reader import Reader
@@ -15,7 +16,7 @@ from attentest_spec import CHOICES, Choices
 from attentest_spec.choices import Value
 from attentest_spec.multi_head_attention import LEAST_LENGTH, split
 from attentest_spec.rms_norm import rms_norm
-from attentest_spec.rotary import turned
+from attentest_spec.rotary import columns, turned, turns
 from attentest_spec.setting import Floats, Setting
 
 WIDTHS: tuple[Value, ...] = ("whole", 0.25, 0.5, 0.75)
@@ -57,10 +58,7 @@ def _named(query: Floats, key: Floats) -> tuple[tuple[str, Floats], ...]:
 def _turns(reader: Reader, known: Options, query: Floats, key: Floats) -> Iterator[Options]:
     """Yield the options of rotary positions with which both are computed."""
     for options in turns_of(reader, known, query):
-        own = reader.mistaken.keys if reader.mistaken else None
-        others = own(options) if own else options
-        is_plain = others["attention_rotary"] == "none"
-        if is_plain or reader.holds(turned_by(reader, others, key)):
+        if reader.holds(turned_key(reader, options, key, reader.mistaken)):
             yield options
 
 
@@ -97,6 +95,32 @@ def turned_by(reader: Reader, options: Options, x: Floats) -> Floats:
         return turned(given, x, places, x.shape[2])
     except ValueError:
         return np.full_like(x, np.nan)
+
+
+def turned_key(reader: Reader, options: Options, key: Floats, mistake: Mistake | None) -> Floats:
+    """Return the heads of keys (B, G, T, E) turned as queries are, or as a `mistake` has it."""
+    own = mistake.keys(options) if mistake and mistake.keys else options
+    if own["attention_rotary"] == "none":
+        return key
+    if mistake is None or mistake.angles is None:
+        return turned_by(reader, own, key)
+    return _turned_apart(reader, own, mistake.angles(options), key)
+
+
+def _turned_apart(reader: Reader, pairs: Options, angles: Options, x: Floats) -> Floats:
+    """Return the heads x (B, H, T, E) turned in some `pairs`, by `angles` laid out for others."""
+    mine, others = (Choices.of({**reader.declared, **one}) for one in (pairs, angles))
+    found = turns(Setting(reader.sizes, others), np.arange(x.shape[2]), x.shape[-1], x.shape[2])
+    laid = [np.ones(x.shape[2:]), np.zeros(x.shape[2:])]
+    for held, values in zip(laid, found, strict=True):
+        for place in columns(others, x.shape[-1]):
+            held[:, place] = values
+    cosines, sines = laid
+    one, other = columns(mine, x.shape[-1])
+    result: Floats = x.copy()
+    result[..., one] = x[..., one] * cosines[:, one] - x[..., other] * sines[:, one]
+    result[..., other] = x[..., other] * cosines[:, other] + x[..., one] * sines[:, other]
+    return result
 
 
 def _norms(reader: Reader, known: Options, query: Floats, key: Floats) -> Iterator[Way]:

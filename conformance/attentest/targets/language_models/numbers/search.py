@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from attentest.targets.language_models.numbers.attention import attentions
 from attentest.targets.language_models.numbers.ends import embeddings, logits
 from attentest.targets.language_models.numbers.findings import Found, State
+from attentest.targets.language_models.numbers.mistakes import SUBLAYERS
 from attentest.targets.language_models.numbers.networks import networks
 from attentest.targets.language_models.numbers.norms import left_out, norms
 from attentest.targets.language_models.numbers.reader import Reader
@@ -99,12 +100,21 @@ class _Block:
                 for found in self._networked(middle, opened):
                     self.reader.looks_for(self.step + 8, f"the sum after {self.path}.feed_forward")
                     x = self._beside(middle.x, "feed_forward") + found.x
+                    self._note_line(attended.x, found.x)
                     yield from self._closed(State(found.found, x), "feed_forward")
 
     def _beside(self, x: Floats, name: str) -> Floats | float:
         """Return the residual path beside the sublayer `name`, 0 where it is missing."""
         mistaken = self.reader.mistaken
         return 0.0 if mistaken and name in mistaken.bare else x
+
+    def _note_line(self, attended: Floats, networked: Floats) -> None:
+        """Note the line that computes the sublayer without a residual path, if it is one."""
+        mistaken = self.reader.mistaken
+        if mistaken and len(mistaken.bare) == 1 and self.reader.begun is None:
+            both, (bare,) = [attended, networked], mistaken.bare
+            own = both.pop(SUBLAYERS.index(bare))
+            self.reader.begun = self.reader.trace.place_beside(own, *both)
 
     def parallel(self, state: State, *, one_norm: bool) -> Iterator[State]:
         """Yield what follows both sublayers beside one residual path."""

@@ -159,16 +159,29 @@ class Trace(OperationMode):
 
     def place(self, values: Floats) -> Place | None:
         """Return the innermost line that first computes these numbers, None for none."""
+        return next(iter(self._lines_to(values)), None)
+
+    def place_beside(self, values: Floats, others: Floats) -> Place | None:
+        """Return the line for these numbers in the function that calls what has the others, too.
+
+        None where nothing has one of them.
+        """
+        found = None
+        both = (self._lines_to(one)[::-1] for one in (values, others))
+        for own, other in zip(*both, strict=False):  # the outermost first
+            if (own.file, own.function) != (other.file, other.function):
+                break
+            found = own
+            if own.line != other.line:
+                break
+        return found
+
+    def _lines_to(self, values: Floats) -> tuple[Place, ...]:
+        """Return the lines that lead to the first result with these numbers, () for none."""
         own = np.sort(values, axis=None)
         room = NEAR * float(np.abs(values).max())
-        return next(
-            (
-                one.places[0]
-                for one in self._found.get(values.size, ())
-                if one.places and _near(one, own, room)
-            ),
-            None,
-        )
+        found = self._found.get(values.size, ())
+        return next((one.places for one in found if one.places and _near(one, own, room)), ())
 
     def departure(self, *, before: bool) -> Place | None:
         """Return the line of the first numbers that are not the formula's.
