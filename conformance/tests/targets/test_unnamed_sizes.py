@@ -8,6 +8,7 @@ from proof import share
 
 from attentest.targets.adapt import Unclear
 from attentest.targets.models.size_names import sizes_named
+from attentest.targets.models.vocabularies import Vocabulary
 
 pytestmark = pytest.mark.filterwarnings("ignore:enable_nested_tensor")
 
@@ -81,3 +82,10 @@ def test_mask_that_is_made_on_the_cpu_alone_is_an_assumption(tmp_path: Path):
 @pytest.mark.parametrize("name", ["pe_input", "pe_target", "maximum_position_encoding"])
 def test_lengths_of_tables_of_positions_are_lengths(name: str) -> None:
     assert list(sizes_named(name.replace("_", ""), (), "")) == ["max_length"]
+
+
+def test_a_vocabulary_that_is_taken_for_a_list_ends() -> None:
+    """A module that makes a tensor of an argument never returned when it was tried as a model."""
+    vocabulary = Vocabulary(7, pad=2)
+    assert list(vocabulary) == list(range(7))
+    assert [vocabulary["<pad>"], vocabulary["word"], len(vocabulary)] == [2, 1, 7]

@@ -22,6 +22,9 @@ class Vocabulary:
     def __len__(self) -> int:
         return self.size
 
+    def __iter__(self) -> Any:  # by the method below, it would never end
+        return iter(range(self.size))
+
     def __getitem__(self, token: Any) -> int:
         return self.pad if "pad" in str(token).lower() else 1
 
