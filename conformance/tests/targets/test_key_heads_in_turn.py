@@ -16,22 +16,22 @@ ATTENTION = """
             super().__init__()
             self.n_heads, self.n_kv_heads = n_heads, n_kv_heads
             self.head_dim = dim // n_heads
-            self.wq = nn.Linear(dim, dim, bias=False)
-            self.wk = nn.Linear(dim, n_kv_heads * self.head_dim, bias=False)
-            self.wv = nn.Linear(dim, n_kv_heads * self.head_dim, bias=False)
-            self.wo = nn.Linear(dim, dim, bias=False)
+            self.to_q = nn.Linear(dim, dim, bias=False)
+            self.to_k = nn.Linear(dim, n_kv_heads * self.head_dim, bias=False)
+            self.to_v = nn.Linear(dim, n_kv_heads * self.head_dim, bias=False)
+            self.to_o = nn.Linear(dim, dim, bias=False)
 
         def forward(self, x, mask=None):
             b, t, _ = x.shape
-            q = self.wq(x).view(b, t, self.n_heads, -1).transpose(1, 2)
-            k = self.wk(x).view(b, t, self.n_kv_heads, -1).transpose(1, 2)
-            v = self.wv(x).view(b, t, self.n_kv_heads, -1).transpose(1, 2)
+            q = self.to_q(x).view(b, t, self.n_heads, -1).transpose(1, 2)
+            k = self.to_k(x).view(b, t, self.n_kv_heads, -1).transpose(1, 2)
+            v = self.to_v(x).view(b, t, self.n_kv_heads, -1).transpose(1, 2)
             times = self.n_heads // self.n_kv_heads
             k, v = k.repeat(1, times, 1, 1), v.repeat(1, times, 1, 1)
             scores = q @ k.transpose(2, 3) / self.head_dim**0.5
             if mask is not None:
                 scores = scores.masked_fill(mask == 0, float("-inf"))
-            return self.wo((scores.softmax(-1) @ v).transpose(1, 2).reshape(b, t, -1))
+            return self.to_o((scores.softmax(-1) @ v).transpose(1, 2).reshape(b, t, -1))
 """
 CLAUSES = ["multi_head_attention.shared-key-heads", "multi_head_attention.formula"]
 
@@ -47,6 +47,18 @@ def test_key_heads_in_turn_are_a_question_and_judged_where_it_is_said(tmp_path):
     with pytest.raises(Unclear, match="dealt out to the query heads in turn"):
         checked(tmp_path, ATTENTION)
     assert not checked(tmp_path, ATTENTION, anyway=True).conforms
+
+
+@pytest.mark.proof
+@pytest.mark.parametrize("names", ["{}_proj", "w{}"])
+def test_key_heads_in_turn_are_a_mistake_where_published_parameters_are_loaded(tmp_path, names):
+    """Projections with the names that Llama and others publish are loaded from their files."""
+    text = ATTENTION
+    for one in "qkvo":
+        text = text.replace(f"to_{one}", names.format(one))
+    assert not checked(tmp_path, text).conforms
+    right = text.replace(".repeat(1, times, 1, 1)", ".repeat_interleave(times, dim=1)")
+    assert checked(tmp_path, right).conforms
 
 
 @pytest.mark.proof

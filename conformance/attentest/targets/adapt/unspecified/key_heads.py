@@ -17,14 +17,26 @@ from attentest.targets.signatures import constructor_arguments
 from attentest_spec import Choices
 
 _DEALT_OUT = "multi_head_attention.shared-heads-tiled"
+_PUBLISHED = (
+    {"qproj", "kproj", "vproj"},
+    {"wq", "wk", "wv"},
+)
+"""Names of projections in published parameters, whose query heads share a key head in rows."""
+
 _HEADS, _KEY_HEADS = 6, 2
 """Numbers of heads at which the two orders differ."""
 
 
 def in_turn(code: Code, adapter: Adapter, found: FoundTable, known: Choices) -> str:
-    """Return what is said of key heads that are dealt out in turn, "" where they are not."""
+    """Return what is said of key heads that are dealt out in turn, "" where they are not.
+
+    It is a mistake in code whose projections have the names of published parameters.
+    """
     seen = found.observed
     if "kv_heads" not in code.known or seen is None or not found.table:
+        return ""
+    names = {squashed(one) for path, _ in seen.module.named_parameters() for one in path.split(".")}
+    if any(published <= names for published in _PUBLISHED):
         return ""
     declared = known.but(key_heads="fewer")
     sizes = seen.sizes.but(d_model=4 * _HEADS, heads=_HEADS, kv_heads=_KEY_HEADS)
