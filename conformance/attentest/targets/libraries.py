@@ -10,6 +10,7 @@ from typing import Any
 
 from torch import nn
 
+from attentest.targets.definitions import undecorated
 from attentest_spec.torch import on_arrays
 
 _ARRAYS = {"jax": "JAX", "numpy": "NumPy"}
@@ -89,20 +90,6 @@ def with_tensors(thing: Any, *, rounded: bool) -> Any:
     """
     library = library_of(thing)
     return on_arrays(thing, library, rounded=rounded) if library else thing
-
-
-def definitions(module: ModuleType) -> Iterator[tuple[str, Any]]:
-    """Yield the public classes and functions that `module` defines, undecorated, by their names."""
-    for name, thing in list(vars(module).items()):
-        plain = undecorated(thing)
-        written = inspect.isclass(plain) or inspect.isfunction(plain)
-        if written and not name.startswith("_") and plain.__module__ == module.__name__:
-            yield name, plain
-
-
-def undecorated(thing: Any) -> Any:
-    """Return the function that `thing` is made of, by `jax.jit` for instance; or `thing` itself."""
-    return inspect.unwrap(thing) if callable(thing) and not inspect.isclass(thing) else thing
 
 
 def _known(function: FunctionType) -> Mapping[str, Any]:

@@ -34,7 +34,7 @@ def members(target: str) -> list[Member] | None:
     module = resolve.module_of(target)
     if isinstance(getattr(module, resolve.DEFAULT_OBJECT, None), Backend):
         return None
-    from attentest.targets.libraries import definitions
+    from attentest.targets.definitions import definitions
     from attentest.targets.models.recognition import Recognition
 
     found = Recognition(module)

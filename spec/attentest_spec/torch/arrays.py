@@ -64,7 +64,9 @@ def _call_numpy(function: Callable[..., Any], args: Any, named: Any) -> Any:
         if one.requires_grad and torch.is_grad_enabled():
             raise Unsupported("NumPy computes no gradients")
     given_args, given_named = _mapped((args, named), _host_array)
-    return _mapped(function(*given_args, **given_named), _tensor)
+    quiet = {kind: "ignore" for kind, how in np.geterr().items() if how == "warn"}
+    with np.errstate(**quiet):  # type: ignore[arg-type]  # as for tensors, 0 / 0 is no warning
+        return _mapped(function(*given_args, **given_named), _tensor)
 
 
 def _call_jax(function: Callable[..., Any], args: Any, named: Any) -> Any:

@@ -63,6 +63,13 @@ def test_bfloat16_gradients_and_other_devices_are_unsupported_in_numpy():
         copied(tensor(3).to("meta"))
 
 
+def test_numpy_does_not_warn_of_a_quotient_of_zeros_and_raises_where_the_user_says_so():
+    divided = on_arrays(lambda x: x / x)
+    assert divided(torch.zeros(2)).isnan().all()
+    with np.errstate(all="raise"), pytest.raises(FloatingPointError):
+        divided(torch.zeros(2))
+
+
 def test_other_libraries_are_refused():
     with pytest.raises(UnknownName, match="library"):
         on_arrays(lambda x: x, "cupy")

@@ -4,7 +4,7 @@ import re
 from types import ModuleType
 
 from attentest.targets.adapt.reading import Unclear
-from attentest.targets.libraries import definitions
+from attentest.targets.definitions import definitions
 
 _NAMES = {
     "attention": (

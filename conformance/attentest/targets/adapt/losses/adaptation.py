@@ -5,7 +5,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-import numpy as np
 import torch
 
 from attentest.harness.reproduction import Action
@@ -205,13 +204,6 @@ def _question(
             f"what it calls after the shift; if they are shifted, this is a mistake, and --choice "
             f"loss_input=.. --choice loss_normaliser=.. reports it."
         )
-    if _takes_arrays(build, call):
-        return (
-            f"{code.name} computes with NumPy arrays, and a loss is judged with torch tensors, as "
-            f"its gradient is. Write it with torch, or wrap it in a function that converts its "
-            f"arguments with .numpy() and its result with torch.as_tensor: that one has no "
-            f"gradient, which is reported."
-        )
     return (
         f"{code.name} gives the loss of the reference under no option, even without padding and "
         f"smoothing. What was tried: {'; '.join(refusals)[:600]}. If an argument was taken for "
@@ -219,24 +211,6 @@ def _question(
         f"with --argument output=NAME and --argument target=NAME; --choice loss_input=.. --choice "
         f"loss_normaliser=.. declares what it takes and divides by, and it is judged by that."
     )
-
-
-def _takes_arrays(build: Build, call: LossCall) -> bool:
-    """Say whether a loss refuses tensors, and answers where it is given arrays."""
-    given, answers = case(), []
-    for output, target in (
-        (torch.from_numpy(given.output), torch.from_numpy(given.target)),
-        (given.output, given.target),
-        (given.output.reshape(-1, given.output.shape[-1]), given.target.reshape(-1)),
-    ):
-        try:
-            with undisturbed():
-                own = {call.output: output, call.target: target}
-                answers.append(build(SIZES).thing(**own))
-        except Exception:  # code that a user wrote may raise anything
-            answers.append(None)
-    arrays = [one for one in answers[1:] if isinstance(one, np.ndarray | np.floating | float)]
-    return answers[0] is None and bool(arrays)
 
 
 def _precisions(build: Build, call: LossCall) -> tuple[str, ...]:

@@ -24,7 +24,8 @@ from attentest.targets.adapt.rotary.signatures import (
     unexplained,
     with_table,
 )
-from attentest.targets.libraries import undecorated, with_tensors
+from attentest.targets.definitions import undecorated
+from attentest.targets.libraries import with_tensors
 from attentest_spec import Limits
 from attentest_spec.choices import Value
 from attentest_spec.torch import DTYPES, Recipe, TorchBackend
