@@ -17,4 +17,9 @@ def definitions(module: ModuleType) -> Iterator[tuple[str, Any]]:
 
 def undecorated(thing: Any) -> Any:
     """Return the function that `thing` is made of, by `jax.jit` for instance; or `thing` itself."""
-    return inspect.unwrap(thing) if callable(thing) and not inspect.isclass(thing) else thing
+    if not callable(thing) or inspect.isclass(thing):
+        return thing
+    try:
+        return inspect.unwrap(thing)
+    except Exception:  # an object that has every attribute, such as `unittest.mock.call`
+        return thing

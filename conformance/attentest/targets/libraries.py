@@ -23,7 +23,6 @@ CLASS = (
 )
 """The question about a class of arrays, with its name and the library."""
 
-
 _OF_TENSORS = frozenset(
     {
         *("contiguous", "masked_fill", "masked_fill_", "new_ones", "new_zeros", "permute"),
@@ -71,6 +70,7 @@ def _annotated(function: FunctionType) -> str:
 
 
 def _first(roots: Set[str]) -> str:
+    """Return the first library of arrays among some packages, "" for none."""
     return next((name for name in _ARRAYS if name in roots), "")
 
 
@@ -78,8 +78,7 @@ def question_of_class(thing: Any) -> str:
     """Return the question about a class that computes with arrays, "" for everything else."""
     if not inspect.isclass(thing) or issubclass(thing, nn.Module):
         return ""
-    found = set(map(library_of, vars(thing).values()))
-    library = _first(found)
+    library = _first(set(map(library_of, vars(thing).values())))
     return CLASS.format(thing.__name__, _ARRAYS[library]) if library else ""
 
 

@@ -205,3 +205,10 @@ def test_functions_of_arrays_in_a_file_of_both_are_called_with_arrays(tmp_path: 
     backend = adapted(tmp_path, "layer_norm", "import torch\n" + root)
     assert broken(backend, "layer_norm.formula", "layer_norm.gradient") == []
     assert dict(backend.choices).get("norm_variance", "biased") == "biased"
+
+
+def test_an_object_that_has_every_attribute_is_no_definition(tmp_path: Path) -> None:
+    write_files(tmp_path, code=f"from unittest.mock import call\n{NUMPY}")
+    found = members(str(tmp_path / "code.py")) or []
+    assert "call" not in {one.name for one in found}
+    assert "attention" in {one.component for one in found}

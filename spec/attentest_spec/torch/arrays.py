@@ -1,6 +1,6 @@
 """Functions that compute with arrays of NumPy or JAX, called with tensors."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import wraps
 from typing import Any
 
@@ -152,7 +152,7 @@ def _tensor(value: Any) -> Tensor:
     return to_tensor(np.asarray(value))
 
 
-def _tensors(value: Any) -> Any:
+def _tensors(value: Any) -> Iterator[Tensor]:
     """Yield the tensors in `value`, in the order in which `_mapped` meets them."""
     if isinstance(value, Tensor):
         yield value

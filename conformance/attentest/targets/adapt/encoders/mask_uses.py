@@ -1,7 +1,7 @@
 """Uses of a mask beside the layers of a class, which show what its author means by an entry.
 
 A mean over tokens that counts those at 1, and ones in the place of a mask that is not given, say
-that 1 stands for a token. Layers that hide it all the same have the mask inverted.
+that 1 marks a token. Layers that hide it all the same have the mask inverted.
 """
 
 import inspect
@@ -86,7 +86,7 @@ def _read_as_meant(
 
 
 def _without_default(code: Code, own: str) -> Code:
-    """Return `code` whose mask `own` has to be given: what stands for none may hide all."""
+    """Return `code` whose mask `own` has to be given: its default may hide all."""
     required = [
         one.replace(default=inspect.Parameter.empty, kind=inspect.Parameter.KEYWORD_ONLY)
         if one.name == own

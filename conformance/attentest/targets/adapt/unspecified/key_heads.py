@@ -1,7 +1,7 @@
 """Recognises heads of keys and values that are dealt out to the query heads in turn.
 
 Query head h reads key head h mod G, and not h // (H/G). That is the formula with its query heads in
-another order, as long as nobody loads parameters of another implementation.
+another order, as long as no parameters of another implementation are loaded.
 """
 
 from attentest.analysis.diagnosis.variants import singles
