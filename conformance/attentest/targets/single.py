@@ -42,7 +42,7 @@ class _Watch(OperationMode):
         """Call `func`, and note whether one of its tensors is in single precision."""
         result = func(*args, **(kwargs or {}))
         tensors = (one for one in tree_leaves((args, kwargs, result)) if isinstance(one, Tensor))
-        self.single |= any(one.dtype == torch.float32 for one in tensors)
+        self.single |= any(one.dtype == torch.float32 and one.numel() for one in tensors)
         made = (one for one in tree_leaves(result) if isinstance(one, Tensor))
         self.rounded |= any(_has_fractions(one) for one in made if one.dtype == torch.float32)
         return result

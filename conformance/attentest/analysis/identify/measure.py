@@ -20,8 +20,8 @@ from attentest.analysis.identify.norms import FORMULA, norm_station, options
 from attentest.analysis.identify.parts import Part, has, rotary_sizes, stilled
 from attentest.analysis.identify.reach import ARITHMETICS, NETWORKS, axes_of, of_one_shape
 from attentest.analysis.identify.rounding import (
+    contradiction,
     explains,
-    rounding_elsewhere,
     rounds_equal_scores,
 )
 from attentest.analysis.identify.search import all_norms, flips, large, searched, silenced
@@ -286,13 +286,8 @@ class Measurement:
                 return Evidence(axis, component, MEASURED, "float32", difference=difference)
             text = f"in {component} {value} and float32 give the same numbers"
             return Evidence(axis, component, CANNOT_TELL, reason=text)
-        if (
-            axis == "softmax_arithmetic"
-            and value == "float32"
-            and (where := rounding_elsewhere(self.part, WIDTH))
-        ):
-            text = f"{component} rounds to float32, and not in its softmax: {where}"
-            return Evidence(axis, component, NONE_FITS, reason=text, difference=difference)
+        if value == "float32" and (reason := contradiction(self.part, axis, WIDTH)):
+            return Evidence(axis, component, NONE_FITS, reason=reason, difference=difference)
         return Evidence(axis, component, MEASURED, value, difference=difference)
 
     def _structural(self, axis: str, difference: float) -> Evidence:

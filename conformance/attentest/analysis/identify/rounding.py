@@ -1,15 +1,26 @@
-"""Tells the arithmetic of a softmax from that of what is around it."""
+"""Tells the arithmetic of a softmax or an RMS norm from other differences of that size."""
 
 import numpy as np
 
 from attentest.analysis.identify.parts import Part
 from attentest.analysis.identify.station import Station
 from attentest.harness.errors import Absent, BackendError, Violation
+from attentest.harness.relative_rounding import exceeds_rounding, with_zeros
+from attentest.harness.tolerances import as_floats
 from attentest_spec import Choices
 from attentest_spec.contract import Input
 
 
-def rounding_elsewhere(part: Part, width: int) -> str:
+def contradiction(part: Part, axis: str, width: int) -> str:
+    """Return what shows that `axis` is not float32, or not alone, in one clause; "" if nothing."""
+    if axis == "softmax_arithmetic" and (where := _rounding_elsewhere(part, width)):
+        return f"{part.component} rounds to float32, and not in its softmax: {where}"
+    if axis == "rms_arithmetic" and _is_no_rounding(part):
+        return f"{part.component} differs by more than float32 rounds where its numbers are small"
+    return ""
+
+
+def _rounding_elsewhere(part: Part, width: int) -> str:
     """Return what shows that float32 is not, or not only, the precision of the softmax; "" if none.
 
     With one key its weight is 1 in every precision. A scale that is the root of a square has no
@@ -45,3 +56,18 @@ def rounds_equal_scores(part: Part) -> bool:
         return single and not station.fits(exact)
     except (Absent, BackendError, Violation):
         return False
+
+
+def _is_no_rounding(part: Part) -> bool:
+    """Say whether a part that is an RMS norm differs by more than float32 rounds, number by number.
+
+    Where the norm is inside of another part, its numbers cannot be seen one by one: False.
+    """
+    if part.component != "rms_norm":
+        return False
+    x = with_zeros(as_floats(part.inputs()[0]))
+    try:
+        station = Station.of(part.probe, part.drawn(), (x,))
+    except (Absent, BackendError, Violation):
+        return False
+    return bool(exceeds_rounding(station.probe, x, station.actual, part.choices).any())

@@ -1,14 +1,23 @@
 """Checks of the chapter `rms_norm`: the numbers, in every precision."""
 
+from dataclasses import replace
 from itertools import product
 
 from attentest.harness.copies import cast
 from attentest.harness.errors import Absent
+from attentest.harness.relative_rounding import exceeds_rounding, with_zeros
 from attentest.harness.subject import Subject
 from attentest.harness.tolerances import as_floats
 from attentest.judging.check import check
 from attentest.suite.test_rms_norm.cases import draw_call
-from attentest.testing.common import Call, half_precisions, matches_in_precision, same_precision
+from attentest.testing.assertions import holds
+from attentest.testing.common import (
+    HALF_PRECISIONS,
+    Call,
+    half_precisions,
+    matches_in_precision,
+    same_precision,
+)
 from attentest.testing.draw import Draw
 from attentest.testing.invariants import agree_up_to_rounding
 from attentest.testing.norm_calls import NormCall, initial_parameters
@@ -30,6 +39,22 @@ def test_formula(subject: Subject, draw: Draw) -> None:
     for scale, widths in product((0.0, 1e-6), ((2, 12), (60, 130))):
         offset = draw.choose((0.0, 2.0))
         draw_call(subject, draw, scale=scale, offset=offset, widths=widths).checked_output()
+    if subject.precision not in HALF_PRECISIONS:
+        _rounds_relatively(draw_call(subject, draw, scale=1.0))
+
+
+def _rounds_relatively(drawn: NormCall) -> None:
+    """Demand that numbers much smaller than those beside them are right as well."""
+    case = replace(drawn, x=with_zeros(drawn.x))
+    actual = case.output()
+    wrong = exceeds_rounding(case.probe, case.x, actual)
+    holds(
+        not wrong.any(),
+        f"{wrong.sum()} of {wrong.size} numbers differ by more than rounding at their own size; "
+        "what is 0 stays 0, up to the bias.",
+        actual=actual,
+        expected=case.probe.expected(case.x).output,
+    )
 
 
 @check("rms_norm.weight-by-column")
