@@ -130,7 +130,9 @@ class FileSummary:
         backends = [one.backend for one in self.outcomes if one.backend and one.judged]
         found = causes(verdict for one in backends for verdict in one.verdicts)
         failing = [one for one in found if one.severity.fails_run]
-        understood = screen.understood(*(one.description for one in backends))
+        names = [one.target.rpartition(":")[2] for one in backends]
+        several = names if len(names) > 1 else []
+        understood = screen.understood(*(one.description for one in backends), names=several)
         return "\n\n".join(
             [
                 self.table(),

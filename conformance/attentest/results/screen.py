@@ -15,7 +15,7 @@ from attentest_spec import CHOICES
 from attentest_spec.clauses import clauses
 
 _ASSUMED = 3
-"""The largest number of assumptions that are listed."""
+"""The largest number of assumptions that are listed of one piece of code; of several, twice it."""
 _DOUBTFUL = (
     "it makes of its ids is inverted",
     "is held and not called",
@@ -27,6 +27,7 @@ _DOUBTFUL = (
     "hides no padding",
     "gets a mask of later tokens",
     "assumed the choices of ",
+    "as measured, though ",
     "norm_variance=unbiased",
     "nothing is added to its scores",
     "before its layers get it",
@@ -39,7 +40,19 @@ _DOUBTFUL = (
 def _rank(assumption: str) -> int:
     """Return the place of an assumption in the list: what is often a mistake comes first."""
     found = (number for number, words in enumerate(_DOUBTFUL) if words in assumption)
-    return next(found, len(_DOUBTFUL))
+    return next(found, len(_DOUBTFUL) + (" is judged as " in assumption))
+
+
+def _with_names(descriptions: Sequence[Description], names: Sequence[str]) -> list[str]:
+    """Return each assumption once, with the names of those that it is about."""
+    about: dict[str, list[str]] = {}
+    for number, one in enumerate(descriptions):
+        for sentence in one.assumed if one.inferred else ():
+            about.setdefault(sentence, []).extend(names[number : number + 1])
+    return [
+        sentence if not own or sentence.startswith(own[0]) else f"{', '.join(own)}: {sentence}"
+        for sentence, own in about.items()
+    ]
 
 
 @dataclass(frozen=True)
@@ -83,17 +96,20 @@ class Screen:
         answer = self.answer(backend, causes(backend.verdicts))
         return "\n".join([*answer, *self.counts(backend, plan)])
 
-    def understood(self, *descriptions: Description) -> str:
-        """Return how code that is no backend is called: one line for each, then what is assumed."""
+    def understood(self, *descriptions: Description, names: Sequence[str] = ()) -> str:
+        """Return how code that is no backend is called: one line for each, then what is assumed.
+
+        Of several pieces of code, `names` are said with what is assumed of each.
+        """
         read = [one for one in descriptions if one.inferred]
         if any(not one.summary for one in read):  # a stream of an older version
             return "\n".join(inferred(one.inferred) for one in read)
         lines = [f"understood: {one.summary}" for one in read]
-        assumed = list(dict.fromkeys(sentence for one in read for sentence in one.assumed))
-        assumed.sort(key=_rank)
-        if len(assumed) > _ASSUMED:
-            rest = len(assumed) - _ASSUMED + 1
-            assumed[_ASSUMED - 1 :] = [f"and {counted(rest, 'assumption')} more, listed by --full"]
+        assumed = sorted(_with_names(descriptions, names), key=_rank)
+        most = _ASSUMED if len(read) < 2 else 2 * _ASSUMED
+        if len(assumed) > most:
+            rest = len(assumed) - most + 1
+            assumed[most - 1 :] = [f"and {counted(rest, 'assumption')} more, listed by --full"]
         rows = [self._few(one) for one in lines] + [self._few(one, 2) for one in assumed]
         return "\n".join(row for several in rows for row in several)
 

@@ -235,6 +235,24 @@ def test_sure_inference_is_one_line_and_an_assumption_another() -> None:
     assert doubtful.startswith("understood: attend called (q, k, v)\nassumed a=b\n\n")
 
 
+def test_assumptions_of_several_pieces_of_code_say_whose_they_are() -> None:
+    read = [
+        Description(inferred=("one",), summary=f"{name} called (x)", assumed=(*own, "assumed c=d"))
+        for name, own in (
+            ("Norm", ["assumed e=1, as measured, though eps=2"]),
+            ("Own", ["Own is b"]),
+        )
+    ]
+    said = Screen().understood(*read, names=["Norm", "Own"]).splitlines()
+    assert said[2:] == [f"Norm: {eps}", "Norm, Own: assumed c=d", "Own is b"]
+
+
+def test_more_assumptions_are_listed_of_several_pieces_of_code() -> None:
+    read = [Description(inferred=("one",), assumed=tuple("abcd"), summary="N called (x)")]
+    assert Screen().understood(*read).endswith("and 2 assumptions more, listed by --full")
+    assert Screen().understood(*read, *read).splitlines()[2:] == [*"abcd"]
+
+
 def test_choices_of_a_whole_model_are_listed_before_those_of_its_parts() -> None:
     about = {"inferred": ("one", "two"), "summary": "attend called (q, k, v)"}
     passing = [Verdict("att.py:attend", slug, "pass") for slug in SLUGS]

@@ -128,6 +128,7 @@ def _statuses(backend: Backend, seed: int) -> dict[str, Status]:
 def test_norm_in_single_precision_is_measured_and_conforms(norm: type[Row], seed: int) -> None:
     backend = _adapted(norm)
     assert backend.choices["rms_arithmetic"] == "float32"
+    assert any("assumed rms_arithmetic=float32" in one for one in backend.understood)
     assert not {Status.VIOLATION, Status.ERROR} & {*_statuses(backend, seed).values()}
 
 

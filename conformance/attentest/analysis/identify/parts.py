@@ -20,6 +20,9 @@ from attentest_spec.setting import Array, Floats, Setting
 SCALES = (1.0, 1e-1, 1e-2, 1e-3, 1e-4, 1e-6, 1e-8, 1e-10)
 """Magnitudes of the rows that a norm is given: its epsilon shows in the small ones."""
 
+SHORTEST = 1e-13
+"""The magnitude of rows that are shorter than any least length in use."""
+
 LARGE = slice(1, 6)
 """The tokens that :func:`large_model` makes large."""
 
@@ -190,9 +193,9 @@ def norms_alone(part: Part) -> dict[str, Floats]:
 
 
 def rows_of_all_scales(part: Part) -> Floats:
-    """Return rows (B, 1, D), one for each of :data:`SCALES`."""
-    rows: Floats = np.random.default_rng(6).normal(size=(len(SCALES), 1, part.width))
-    rows *= np.array(SCALES)[:, None, None]
+    """Return rows (B, 1, D), one for each of :data:`SCALES`, and one below any least length."""
+    scales = np.array([*SCALES, SHORTEST])[:, None, None]
+    rows: Floats = np.random.default_rng(6).normal(size=(len(scales), 1, part.width)) * scales
     return rows
 
 

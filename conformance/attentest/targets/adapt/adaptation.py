@@ -23,7 +23,6 @@ from attentest.targets.adapt.assumptions import (
     assumed,
     chosen,
     declared_choices,
-    epsilon_given,
     guess_of,
     measured,
     summary,
@@ -36,6 +35,7 @@ from attentest.targets.adapt.encoders.idle_norms import around_norm
 from attentest.targets.adapt.encoders.inverted import with_tokens_seen
 from attentest.targets.adapt.encoders.mask_uses import read_around
 from attentest.targets.adapt.encoders.tokens import stack_of
+from attentest.targets.adapt.epsilon_arguments import given_for_none
 from attentest.targets.adapt.limits import (
     SEVERAL,
     any_masks,
@@ -335,7 +335,7 @@ def _adapted(code: Code, reading: Reading) -> Adapted:
         *[interleaved.SENTENCE] * found.interleaved,
         *unsure,
         *assumed(declared, reading),
-        *epsilon_given(code, reading),
+        *given_for_none(code, reading),
         *(code.construction.assumed if code.construction is not None else []),
         *constants.assumed(code.constants),
         *unusual(declared, reading, code),

@@ -4,16 +4,13 @@ Code that declares no choices has those that its numbers show.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from math import isclose
 
 from attentest.analysis.identify import Finding
 from attentest.targets.adapt.adapter import Adapter
 from attentest.targets.adapt.code import Code
-from attentest.targets.adapt.components import squashed
-from attentest.targets.adapt.names import EPSILON
+from attentest.targets.adapt.epsilon_arguments import measured_epsilons
 from attentest.targets.adapt.reading import Reading
 from attentest.targets.adapt.ungiven import ungiven_of
-from attentest.targets.signatures import constructor_arguments
 from attentest.targets.unjudged import names_alibi
 from attentest_spec import CHOICES
 from attentest_spec.choices import Value
@@ -26,9 +23,9 @@ IDLE_DROPOUT = (
     "assumed that its rate of dropout is meant for nothing here: in training, at a rate of 0.5, "
     "two calls give the same numbers; if it is meant to drop some, this is a mistake"
 )
-OWN_EPSILON = (
-    "assumed {}=1e-06: its default, None, is another epsilon in every precision, as torch has it, "
-    "and this spec has one for all; --give {}=VALUE sets it"
+IN_SINGLE = (
+    "assumed {}=float32, as measured: of float64 it keeps seven digits; if it is meant to keep "
+    "all, this is a mistake; --choice {}=as-computed judges it"
 )
 UNBIASED = (
     "assumed norm_variance=unbiased, as measured: if you meant biased, as torch has it, this is a "
@@ -38,12 +35,7 @@ NO_ALIBI = (
     "assumed that nothing is added to its scores by position, as measured, though its code names "
     "ALiBi: if they are meant to fall with the distance, this is a mistake"
 )
-USUAL_EPSILONS = (1e-3, 1e-5, 1e-6, 1e-7, 1e-8, 1e-12)
-"""The epsilons of norms that libraries have as defaults."""
-UNUSUAL_EPSILON = (
-    "assumed {}={:.4g}, as measured: if you meant {:g}, as torch has it, this is a mistake; "
-    "--choice {}=NUMBER judges another"
-)
+_IN_SINGLE = (("rms_arithmetic", "float32"), ("routing_arithmetic", "float32"))
 MOST = 6
 """The largest number of parameters that are named; more are counted."""
 
@@ -91,6 +83,8 @@ def assumed(declared: Mapping[str, Value], reading: Reading) -> Iterator[str]:
             continue
         if (name, value) == ("norm_variance", "unbiased"):
             yield UNBIASED
+        elif paper is None and (name, value) in _IN_SINGLE:
+            yield IN_SINGLE.format(name, name)
         elif paper not in (None, value):
             yield (
                 f"assumed {name}={_shown(value)}, as measured: if you meant {paper} (the paper's), "
@@ -98,37 +92,11 @@ def assumed(declared: Mapping[str, Value], reading: Reading) -> Iterator[str]:
             )
 
 
-def epsilon_given(code: Code, reading: Reading) -> Iterator[str]:
-    """Yield that an epsilon is given where the default is None, and the user says nothing."""
-    held = constructor_arguments(code.thing) if code.construction is not None else {}
-    for own, parameter in held.items():
-        if (
-            code.component == "rms_norm"
-            and squashed(own) in EPSILON
-            and parameter.default is None
-            and own not in reading.given
-        ):
-            yield OWN_EPSILON.format(own, own)
-
-
 def unusual(declared: Mapping[str, Value], reading: Reading, code: Code) -> Iterator[str]:
     """Yield what the numbers show and names or habit deny: epsilons, and biases of zero."""
-    yield from _unusual_epsilons(declared, reading, code)
+    yield from measured_epsilons(declared, reading, code)
     if declared.get("relative_bias", "") == "none" and names_alibi(code.thing):
         yield NO_ALIBI
-
-
-def _unusual_epsilons(declared: Mapping[str, Value], reading: Reading, code: Code) -> Iterator[str]:
-    """Yield each measured epsilon of a norm that is no usual value and no default of `code`."""
-    held = constructor_arguments(code.thing) if code.construction is not None else {}
-    named = [held[own].default for own in held if squashed(own) in EPSILON]
-    known = [one for one in (*USUAL_EPSILONS, *named) if isinstance(one, float)]
-    for name in ("norm_epsilon", "rms_epsilon"):
-        value = declared.get(name)
-        if not isinstance(value, float) or name in reading.choices or value == 0:
-            continue
-        if not any(isclose(value, one, rel_tol=0.01) for one in known):
-            yield UNUSUAL_EPSILON.format(name, value, 1e-5, name)
 
 
 def chosen(declared: Mapping[str, Value], reading: Reading) -> Iterator[str]:

@@ -1,0 +1,90 @@
+"""Sentences about the epsilon of norms: the one that numbers show, and the one of an argument."""
+
+from collections.abc import Iterator, Mapping
+from inspect import Parameter
+from math import isclose
+
+from attentest.targets.adapt.code import Code
+from attentest.targets.adapt.components import squashed
+from attentest.targets.adapt.names import EPSILON, REQUIRED
+from attentest.targets.adapt.reading import Reading
+from attentest.targets.signatures import constructor_arguments
+from attentest_spec.choices import Value
+
+OWN = (
+    "assumed {}=1e-06: its default, None, is another epsilon in every precision, as torch has it, "
+    "and this spec has one for all; --give {}=VALUE sets it"
+)
+UNUSUAL = (
+    "assumed {}={:.4g}, as measured: if you meant {:g}, as torch has it, this is a mistake; "
+    "--choice {}=NUMBER judges another"
+)
+CONTRADICTED = (
+    "assumed {choice}={found:.4g}, as measured, though {own}={given:g}: if that is meant, this is "
+    "a mistake; --choice {choice}={given:g} judges it"
+)
+NONE_AT_ALL = (
+    "assumed {choice}=0, as measured: a row of {rows} has no value; if an epsilon is meant, this "
+    "is a mistake; --choice {choice}=NUMBER judges it"
+)
+USUAL = (1e-3, 1e-5, 1e-6, 1e-7, 1e-8, 1e-12)
+"""The epsilons of norms that libraries have as defaults."""
+
+_ROWS = {"norm_epsilon": "one number", "rms_epsilon": "zeros"}
+"""The rows that have no value without each epsilon."""
+
+_LEAST = 1e-12
+"""The smallest epsilon that is told from none."""
+
+
+def given_for_none(code: Code, reading: Reading) -> Iterator[str]:
+    """Yield that an epsilon is given where the default is None, and the user says nothing."""
+    for own, parameter in _arguments(code).items():
+        if (
+            code.component == "rms_norm"
+            and code.construction is not None
+            and parameter.default is None
+            and own not in reading.given
+        ):
+            yield OWN.format(own, own)
+
+
+def measured_epsilons(declared: Mapping[str, Value], reading: Reading, code: Code) -> Iterator[str]:
+    """Yield each measured epsilon of a norm that is none, unusual, or not that of an argument."""
+    given = {
+        own: value
+        for own, parameter in _arguments(code).items()
+        if isinstance(value := _value(own, parameter, reading), float)
+    }
+    for choice in _ROWS:
+        found = declared.get(choice)
+        if isinstance(found, float) and choice not in reading.choices:
+            yield from _said(choice, found, given)
+
+
+def _said(choice: str, found: float, given: Mapping[str, float]) -> Iterator[str]:
+    """Yield what there is to say of the epsilon `found`, beside those that arguments give."""
+    alike = {own: one for own, one in given.items() if max(one, found) >= _LEAST}
+    if alike and not any(isclose(found, one, rel_tol=0.01) for one in alike.values()):
+        own, value = next(iter(alike.items()))
+        yield CONTRADICTED.format(choice=choice, found=found, own=own, given=value)
+    elif found == 0:
+        yield NONE_AT_ALL.format(choice=choice, rows=_ROWS[choice])
+    elif not any(isclose(found, one, rel_tol=0.01) for one in (*USUAL, *given.values())):
+        yield UNUSUAL.format(choice, found, 1e-5, choice)
+
+
+def _arguments(code: Code) -> dict[str, Parameter]:
+    """Return the arguments of a constructor or a function that are named as an epsilon."""
+    held = constructor_arguments(code.thing) if callable(code.thing) else {}
+    return {own: one for own, one in held.items() if squashed(own) in EPSILON}
+
+
+def _value(own: str, parameter: Parameter, reading: Reading) -> object:
+    """Return the value that an argument has: as given, its default, or the usual one."""
+    usual = REQUIRED[squashed(own)] if parameter.default is Parameter.empty else parameter.default
+    value = reading.given.get(own, usual)
+    try:
+        return float(value) if isinstance(value, str) else value
+    except ValueError:  # the name of a constant, for instance
+        return value
