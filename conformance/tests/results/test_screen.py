@@ -236,15 +236,13 @@ def test_sure_inference_is_one_line_and_an_assumption_another() -> None:
 
 
 def test_assumptions_of_several_pieces_of_code_say_whose_they_are() -> None:
+    denied = "assumed e=1, as measured, though the argument eps is 2"
     read = [
-        Description(inferred=("one",), summary=f"{name} called (x)", assumed=(*own, "assumed c=d"))
-        for name, own in (
-            ("Norm", ["assumed e=1, as measured, though eps=2"]),
-            ("Own", ["Own is b"]),
-        )
+        Description(inferred=("one",), summary="N called (x)", assumed=(one, "assumed c=d"))
+        for one in (denied, "Own is b")
     ]
     said = Screen().understood(*read, names=["Norm", "Own"]).splitlines()
-    assert said[2:] == [f"Norm: {eps}", "Norm, Own: assumed c=d", "Own is b"]
+    assert said[2:] == [f"Norm: {denied}", "Norm, Own: assumed c=d", "Own is b"]
 
 
 def test_more_assumptions_are_listed_of_several_pieces_of_code() -> None:

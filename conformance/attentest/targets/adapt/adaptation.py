@@ -16,6 +16,7 @@ from attentest.targets import caches
 from attentest.targets.adapt import calling, options, probing, trust
 from attentest.targets.adapt.adapter import Adapter
 from attentest.targets.adapt.advice.trials import answered
+from attentest.targets.adapt.argument_values import arguments_of
 from attentest.targets.adapt.arrays import read_by_library
 from attentest.targets.adapt.assumptions import (
     FIXED_DROPOUT,
@@ -30,6 +31,7 @@ from attentest.targets.adapt.assumptions import (
 )
 from attentest.targets.adapt.code import Code, code_of, of_instance
 from attentest.targets.adapt.components import component_guessed, component_named
+from attentest.targets.adapt.denied_arguments import denied
 from attentest.targets.adapt.encoders.embedded import entering_of
 from attentest.targets.adapt.encoders.idle_norms import around_norm
 from attentest.targets.adapt.encoders.inverted import with_tokens_seen
@@ -329,12 +331,13 @@ def _adapted(code: Code, reading: Reading) -> Adapted:
         raise Unclear(asked)
     entering, unsure = entering_of(code, reading, fits=explained)
     declared = declared_choices(shown, reading)
+    given = arguments_of(code, reading)
     judged_as = f"{code.name} is judged as {code.component}{guess_of(code) * guessed}"
     assumptions = (
         *found.idle,
         *[interleaved.SENTENCE] * found.interleaved,
         *unsure,
-        *assumed(declared, reading),
+        *assumed(declared, reading, dict(denied(declared, code.component, given))),
         *given_for_none(code, reading),
         *(code.construction.assumed if code.construction is not None else []),
         *constants.assumed(code.constants),

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from attentest.analysis.identify import Finding
 from attentest.targets.adapt.adapter import Adapter
+from attentest.targets.adapt.argument_values import arguments_of
 from attentest.targets.adapt.code import Code
 from attentest.targets.adapt.epsilon_arguments import measured_epsilons
 from attentest.targets.adapt.reading import Reading
@@ -75,13 +76,20 @@ def declared_choices(inferred: Mapping[str, Value], reading: Reading) -> dict[st
     return {**kept, **reading.choices}
 
 
-def assumed(declared: Mapping[str, Value], reading: Reading) -> Iterator[str]:
-    """Yield the choices that were inferred and are not the paper's, with the consequence."""
+def assumed(
+    declared: Mapping[str, Value], reading: Reading, denials: Mapping[str, str] | None = None
+) -> Iterator[str]:
+    """Yield the choices that were inferred and are not the paper's, with the consequence.
+
+    `denials` are what an argument denies, by the choice.
+    """
     for name, value in declared.items():
         paper = CHOICES[name].paper
         if name in reading.choices:
             continue
-        if (name, value) == ("norm_variance", "unbiased"):
+        if denials and name in denials:
+            yield denials[name]
+        elif (name, value) == ("norm_variance", "unbiased"):
             yield UNBIASED
         elif paper is None and (name, value) in _IN_SINGLE:
             yield IN_SINGLE.format(name, name)
@@ -94,7 +102,7 @@ def assumed(declared: Mapping[str, Value], reading: Reading) -> Iterator[str]:
 
 def unusual(declared: Mapping[str, Value], reading: Reading, code: Code) -> Iterator[str]:
     """Yield what the numbers show and names or habit deny: epsilons, and biases of zero."""
-    yield from measured_epsilons(declared, reading, code)
+    yield from measured_epsilons(declared, reading, arguments_of(code, reading))
     if declared.get("relative_bias", "") == "none" and names_alibi(code.thing):
         yield NO_ALIBI
 

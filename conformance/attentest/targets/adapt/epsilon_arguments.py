@@ -1,12 +1,11 @@
 """Sentences about the epsilon of norms: the one that numbers show, and the one of an argument."""
 
 from collections.abc import Iterator, Mapping
-from inspect import Parameter
 from math import isclose
 
 from attentest.targets.adapt.code import Code
 from attentest.targets.adapt.components import squashed
-from attentest.targets.adapt.names import EPSILON, REQUIRED
+from attentest.targets.adapt.names import EPSILON
 from attentest.targets.adapt.reading import Reading
 from attentest.targets.signatures import constructor_arguments
 from attentest_spec.choices import Value
@@ -20,8 +19,8 @@ UNUSUAL = (
     "--choice {}=NUMBER judges another"
 )
 CONTRADICTED = (
-    "assumed {choice}={found:.4g}, as measured, though {own}={given:g}: if that is meant, this is "
-    "a mistake; --choice {choice}={given:g} judges it"
+    "assumed {choice}={found:.4g}, as measured, though the argument {own} is {given:g}: a mistake "
+    "if that is meant; --choice {choice}={given:g} judges it"
 )
 NONE_AT_ALL = (
     "assumed {choice}=0, as measured: a row of {rows} has no value; if an epsilon is meant, this "
@@ -39,22 +38,25 @@ _LEAST = 1e-12
 
 def given_for_none(code: Code, reading: Reading) -> Iterator[str]:
     """Yield that an epsilon is given where the default is None, and the user says nothing."""
-    for own, parameter in _arguments(code).items():
+    held = constructor_arguments(code.thing) if code.construction is not None else {}
+    for own, parameter in held.items():
         if (
             code.component == "rms_norm"
-            and code.construction is not None
+            and squashed(own) in EPSILON
             and parameter.default is None
             and own not in reading.given
         ):
             yield OWN.format(own, own)
 
 
-def measured_epsilons(declared: Mapping[str, Value], reading: Reading, code: Code) -> Iterator[str]:
+def measured_epsilons(
+    declared: Mapping[str, Value], reading: Reading, arguments: Mapping[str, object]
+) -> Iterator[str]:
     """Yield each measured epsilon of a norm that is none, unusual, or not that of an argument."""
     given = {
         own: value
-        for own, parameter in _arguments(code).items()
-        if isinstance(value := _value(own, parameter, reading), float)
+        for own, value in arguments.items()
+        if squashed(own.rpartition(".")[2]) in EPSILON and isinstance(value, float)
     }
     for choice in _ROWS:
         found = declared.get(choice)
@@ -72,19 +74,3 @@ def _said(choice: str, found: float, given: Mapping[str, float]) -> Iterator[str
         yield NONE_AT_ALL.format(choice=choice, rows=_ROWS[choice])
     elif not any(isclose(found, one, rel_tol=0.01) for one in (*USUAL, *given.values())):
         yield UNUSUAL.format(choice, found, 1e-5, choice)
-
-
-def _arguments(code: Code) -> dict[str, Parameter]:
-    """Return the arguments of a constructor or a function that are named as an epsilon."""
-    held = constructor_arguments(code.thing) if callable(code.thing) else {}
-    return {own: one for own, one in held.items() if squashed(own) in EPSILON}
-
-
-def _value(own: str, parameter: Parameter, reading: Reading) -> object:
-    """Return the value that an argument has: as given, its default, or the usual one."""
-    usual = REQUIRED[squashed(own)] if parameter.default is Parameter.empty else parameter.default
-    value = reading.given.get(own, usual)
-    try:
-        return float(value) if isinstance(value, str) else value
-    except ValueError:  # the name of a constant, for instance
-        return value
