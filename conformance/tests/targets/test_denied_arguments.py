@@ -1,11 +1,14 @@
 """Arguments that name an option of a choice, in code that follows it and in code that does not."""
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from mistaken_code import broken
 
 import attentest
+from attentest.targets.adapt.assumptions import assumed_of_call, denied_by_call
+from attentest.targets.adapt.reading import Reading
 from attentest_spec import CHOICES
 
 PARTS = """
@@ -145,3 +148,123 @@ def test_an_argument_that_the_numbers_deny_is_said_with_the_option_to_declare(
     assert f"--choice {choice}={option}" in one
     backend = attentest.adapted(f"{tmp_path / 'parts.py'}:{name}", choices={choice: option})
     assert broken(backend, CHOICES[choice].clause)
+
+
+def _made(
+    width: int, activation: str = "gelu", norm_first: bool = True, norm_eps: float = 1e-6
+) -> None: ...
+
+
+def _of_call(expression: str, **measured: object) -> list[str]:
+    building = SimpleNamespace(expression=expression, space={"_made": _made})
+    return assumed_of_call(measured, Reading(), "model", building)
+
+
+def test_the_call_that_builds_a_model_is_read_as_well() -> None:
+    measured = {"activation": "relu", "norm_placement": "post", "norm_epsilon": 1e-5}
+    said = _of_call("_made(width=sizes.d_model)", **measured)
+    assert [one.partition("=")[0] for one in said] == [f"assumed {name}" for name in measured]
+    given = "_made(width=sizes.d_model, activation='relu', norm_first=False, norm_eps=1e-5)"
+    assert _of_call(given, **measured) == []
+    (one,) = _of_call(given, **{**measured, "norm_placement": "pre"})
+    assert "though the argument norm_first is False" in one
+    assert "the paper's" not in one
+
+
+def test_choices_that_the_user_declares_are_not_assumed() -> None:
+    building = SimpleNamespace(expression="_made(sizes.d_model)", space={"_made": _made})
+    declared = Reading(choices={"norm_epsilon": 1e-5})
+    assert denied_by_call({"norm_epsilon": 1e-5}, declared, "model", building) == []
+
+
+ROTARY = """
+import torch
+from torch import nn
+
+
+class RMSNorm(nn.Module):
+    def __init__(self, dim, eps):
+        super().__init__()
+        self.eps, self.weight = eps, nn.Parameter(torch.ones(dim))
+
+    def forward(self, x):
+        return self.weight * x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + self.eps)
+
+
+def rotated(x, cos, sin):
+    a, b = x.chunk(2, dim=-1)
+    return x * cos + torch.cat((-b, a), dim=-1) * sin
+
+
+class Attention(nn.Module):
+    def __init__(self, dim, n_heads, rope_theta):
+        super().__init__()
+        self.n_heads, self.head_dim, self.theta = n_heads, dim // n_heads, rope_theta
+        for name in ("wq", "wk", "wv", "wo"):
+            setattr(self, name, nn.Linear(dim, dim, bias=False))
+
+    def forward(self, x):
+        B, T, C = x.shape
+        q, k, v = (
+            w(x).view(B, T, self.n_heads, self.head_dim).transpose(1, 2)
+            for w in (self.wq, self.wk, self.wv)
+        )
+        exponents = torch.arange(0, self.head_dim, 2, dtype=torch.float64) / self.head_dim
+        angles = torch.outer(torch.arange(T, dtype=torch.float64), self.theta**-exponents)
+        angles = torch.cat((angles, angles), -1)
+        cos, sin = angles.cos().to(x.dtype), angles.sin().to(x.dtype)
+        q, k = rotated(q, cos, sin), rotated(k, cos, sin)
+        y = nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)
+        return self.wo(y.transpose(1, 2).reshape(B, T, C))
+
+
+class Block(nn.Module):
+    def __init__(self, dim, n_heads, hidden, norm_eps, rope_theta):
+        super().__init__()
+        self.attention_norm, self.ffn_norm = RMSNorm(dim, norm_eps), RMSNorm(dim, norm_eps)
+        self.attention = Attention(dim, n_heads, rope_theta)
+        self.gate = nn.Linear(dim, hidden, bias=False)
+        self.up = nn.Linear(dim, hidden, bias=False)
+        self.down = nn.Linear(hidden, dim, bias=False)
+
+    def forward(self, x):
+        x = x + self.attention(self.attention_norm(x))
+        h = self.ffn_norm(x)
+        return x + self.down(nn.functional.silu(self.gate(h)) * self.up(h))
+
+
+class Llama(nn.Module):
+    def __init__(self, vocab_size, dim, n_heads, n_layers, hidden, norm_eps=1e-5, rope_theta=5e5):
+        super().__init__()
+        self.tok = nn.Embedding(vocab_size, dim)
+        self.layers = nn.ModuleList(
+            Block(dim, n_heads, hidden, norm_eps, rope_theta) for _ in range(n_layers)
+        )
+        self.norm = RMSNorm(dim, norm_eps)
+        self.lm_head = nn.Linear(dim, vocab_size, bias=False)
+
+    def forward(self, ids):
+        x = self.tok(ids)
+        for layer in self.layers:
+            x = layer(x)
+        return self.lm_head(self.norm(x))
+"""
+
+
+@pytest.mark.proof
+def test_nothing_is_said_of_a_decoder_only_model_that_follows_its_arguments(
+    tmp_path: Path,
+) -> None:
+    assert _denied(tmp_path, "Llama", ROTARY) == []
+
+
+@pytest.mark.proof
+def test_arguments_of_a_decoder_only_model_that_it_does_not_follow_are_named(
+    tmp_path: Path,
+) -> None:
+    wrong = ROTARY.replace("hidden, norm_eps, rope_theta) for", "hidden, 1e-6, 1e4) for")
+    assert wrong != ROTARY
+    wrong = wrong.replace("self.norm = RMSNorm(dim, norm_eps)", "self.norm = RMSNorm(dim, 1e-6)")
+    said = _denied(tmp_path, "Llama", wrong)
+    found = [one.partition(", ")[0] for one in said]
+    assert found == ["assumed rotary_base=10000", "assumed rms_epsilon=1e-06"]

@@ -1,6 +1,9 @@
 """The values that the arguments of a constructor or a function have."""
 
+import ast
+from collections.abc import Mapping
 from inspect import Parameter
+from typing import Any, Protocol
 
 import torch
 
@@ -25,7 +28,15 @@ def arguments_of(code: Code, reading: Reading) -> dict[str, object]:
         else:
             value = reading.given.get(own, parameter.default)
         if value is not Parameter.empty:
-            found |= _fields(own, value) or {own: _number(value)}
+            found[own] = value
+    return _flat(found)
+
+
+def _flat(arguments: Mapping[str, object]) -> dict[str, object]:
+    """Return `arguments` with the fields of settings in the place of these, and numbers read."""
+    found: dict[str, object] = {}
+    for own, value in arguments.items():
+        found |= _fields(own, value) or {own: _number(value)}
     return found
 
 
@@ -42,3 +53,35 @@ def _number(value: object) -> object:
         return float(value) if isinstance(value, str) else value
     except ValueError:  # a name
         return value
+
+
+class Call(Protocol):
+    """A call that builds a model: its `expression` of the name `sizes`, evaluated in `space`."""
+
+    @property
+    def expression(self) -> str:
+        """The source of the call."""
+
+    @property
+    def space(self) -> Mapping[str, Any]:
+        """The names that it uses."""
+
+
+def arguments_in(building: Call) -> dict[str, object]:
+    """Return the arguments of a call with their values, its defaults included.
+
+    Arguments by position are left out.
+    """
+    call = ast.parse(building.expression, mode="eval").body
+    if not isinstance(call, ast.Call):
+        return {}
+    names = {**building.space, "sizes": SIZES}
+    made = eval(ast.unparse(call.func), names)
+    held = constructor_arguments(made) if callable(made) else {}
+    found = {own: one.default for own, one in held.items() if one.default is not Parameter.empty}
+    for own in list(held)[: len(call.args)]:
+        found.pop(own, None)
+    for one in call.keywords:
+        if one.arg is not None:
+            found[one.arg] = eval(ast.unparse(one.value), names)
+    return _flat(found)

@@ -7,8 +7,9 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from attentest.analysis.identify import Finding
 from attentest.targets.adapt.adapter import Adapter
-from attentest.targets.adapt.argument_values import arguments_of
+from attentest.targets.adapt.argument_values import Call, arguments_in, arguments_of
 from attentest.targets.adapt.code import Code
+from attentest.targets.adapt.denied_arguments import denied
 from attentest.targets.adapt.epsilon_arguments import measured_epsilons
 from attentest.targets.adapt.reading import Reading
 from attentest.targets.adapt.ungiven import ungiven_of
@@ -98,6 +99,27 @@ def assumed(
                 f"assumed {name}={_shown(value)}, as measured: if you meant {paper} (the paper's), "
                 f"this is a mistake, and --strict reports it"
             )
+
+
+def assumed_of_call(
+    declared: Mapping[str, Value], reading: Reading, component: str, building: Call
+) -> list[str]:
+    """Return what is assumed of the choices of a model that a call builds."""
+    arguments = arguments_in(building)
+    denials = dict(denied(declared, component, arguments))
+    return [
+        *assumed(declared, reading, denials),
+        *measured_epsilons(declared, reading, arguments),
+    ]
+
+
+def denied_by_call(
+    declared: Mapping[str, Value], reading: Reading, component: str, building: Call
+) -> list[str]:
+    """Return the measured choices of a model that an argument of the call that builds it denies."""
+    arguments = arguments_in(building)
+    denials = dict(denied(declared, component, arguments))
+    return [*denials.values(), *measured_epsilons(declared, reading, arguments)]
 
 
 def unusual(declared: Mapping[str, Value], reading: Reading, code: Code) -> Iterator[str]:

@@ -29,6 +29,7 @@ _ACTIVATIONS: Mapping[str, tuple[str, ...]] = {
 _PRE = words("normfirst prenorm preln normbefore normalizebefore layernormfirst dolayernormbefore")
 _POST = words("postnorm postln")
 _BIAS = words("bias usebias")
+_BASE = words("ropetheta ropebase rotarybase rotarytheta")
 
 _BIASES: Mapping[str, str] = {
     "feed_forward": "feed_forward_bias",
@@ -55,10 +56,12 @@ def denied(
     yield from said.items()
 
 
-def _says(name: str, given: object, component: str) -> tuple[str, tuple[str, ...]]:
+def _says(name: str, given: object, component: str) -> tuple[str, tuple[Value, ...]]:
     """Return the choice that an argument is about, and the options that its value says."""
     if name in ACTIVATION:
         return "activation", _ACTIVATIONS.get(squashed(_shown(given)), ())
+    if name in _BASE and isinstance(given, int | float):
+        return "rotary_base", (f"{given:g}", float(given))
     if not isinstance(given, bool):
         return "", ()
     if name in _PRE or name in _POST:

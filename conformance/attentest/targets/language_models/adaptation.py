@@ -8,7 +8,12 @@ from typing import Any
 
 import torch
 
-from attentest.targets.adapt.assumptions import FIXED_DROPOUT, chosen, declared_choices
+from attentest.targets.adapt.assumptions import (
+    FIXED_DROPOUT,
+    chosen,
+    declared_choices,
+    denied_by_call,
+)
 from attentest.targets.adapt.limits import said_of
 from attentest.targets.adapt.parameters.telling import lines, packed
 from attentest.targets.adapt.probing import undisturbed
@@ -223,6 +228,7 @@ def _told(adapter: LanguageAdapter, doubts: list[str], reading: Reading) -> Adap
         f"assumed the choices of {spoken(own, adapter.profile)}, as measured: if you meant "
         f"others, this is a mistake, and --choice NAME=OPTION reports it"
     ]
+    assumptions += denied_by_call(own, reading, "language_model", adapter.building)
     assumptions += [BY_CALLER.format(adapter.call.order)] * bool(adapter.call.order)
     assumptions += adapter.building.doubts
     assumptions += [SINGLE] * ("float64" not in adapter.limits.precisions)

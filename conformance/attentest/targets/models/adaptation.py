@@ -17,7 +17,7 @@ from attentest.analysis.identify import Finding, identify
 from attentest.targets.adapt import trust
 from attentest.targets.adapt.assumptions import (
     FIXED_DROPOUT,
-    assumed,
+    assumed_of_call,
     chosen,
     declared_choices,
     measured,
@@ -304,7 +304,7 @@ def _measured(adapter: Adapter, found: FoundTable, reading: Reading) -> AdaptedW
         own.pop("positional_encoding", None)
     order = [interleaved.SENTENCE] * found.interleaved
     unhidden = [TARGET_PADS] * adapter.inferred.right_padded
-    known = assumed(own, reading)
+    known = assumed_of_call(own, reading, "model", adapter.building)
     assumptions = (*order, *unhidden, *known, *[SINGLE] * bool(single), *fixed)
     said = (
         f"{adapter.name} is judged as model",
