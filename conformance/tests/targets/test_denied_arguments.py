@@ -7,7 +7,7 @@ import pytest
 from mistaken_code import broken
 
 import attentest
-from attentest.targets.adapt.assumptions import assumed_of_call, denied_by_call
+from attentest.targets.adapt.assumptions.choices import assumed_of_call, denied_by_call
 from attentest.targets.adapt.reading import Reading
 from attentest_spec import CHOICES
 

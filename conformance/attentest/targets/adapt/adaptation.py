@@ -16,9 +16,9 @@ from attentest.targets import caches
 from attentest.targets.adapt import calling, options, probing, trust
 from attentest.targets.adapt.adapter import Adapter
 from attentest.targets.adapt.advice.trials import answered
-from attentest.targets.adapt.argument_values import arguments_of
 from attentest.targets.adapt.arrays import read_by_library
-from attentest.targets.adapt.assumptions import (
+from attentest.targets.adapt.assumptions.arguments import arguments_of
+from attentest.targets.adapt.assumptions.choices import (
     FIXED_DROPOUT,
     IDLE_DROPOUT,
     assumed,
@@ -29,15 +29,15 @@ from attentest.targets.adapt.assumptions import (
     summary,
     unusual,
 )
+from attentest.targets.adapt.assumptions.denied import denied
+from attentest.targets.adapt.assumptions.epsilons import given_for_none
 from attentest.targets.adapt.code import Code, code_of, of_instance
 from attentest.targets.adapt.components import component_guessed, component_named
-from attentest.targets.adapt.denied_arguments import denied
 from attentest.targets.adapt.encoders.embedded import entering_of
 from attentest.targets.adapt.encoders.idle_norms import around_norm
 from attentest.targets.adapt.encoders.inverted import with_tokens_seen
 from attentest.targets.adapt.encoders.mask_uses import read_around
 from attentest.targets.adapt.encoders.tokens import stack_of
-from attentest.targets.adapt.epsilon_arguments import given_for_none
 from attentest.targets.adapt.limits import (
     SEVERAL,
     any_masks,

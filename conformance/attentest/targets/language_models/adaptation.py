@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from attentest.targets.adapt.assumptions import (
+from attentest.targets.adapt.assumptions.choices import (
     FIXED_DROPOUT,
     chosen,
     declared_choices,

@@ -15,7 +15,7 @@ from torch import nn
 from attentest.analysis.encoded import choices_of_encoder
 from attentest.analysis.identify import Finding, identify
 from attentest.targets.adapt import trust
-from attentest.targets.adapt.assumptions import (
+from attentest.targets.adapt.assumptions.choices import (
     FIXED_DROPOUT,
     assumed_of_call,
     chosen,

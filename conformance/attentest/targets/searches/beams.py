@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from attentest.results.text import summary as in_short
-from attentest.targets.adapt.assumptions import assumed
+from attentest.targets.adapt.assumptions.choices import assumed
 from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.adapt.reading import Reading, Unclear
 from attentest.targets.origin import origin

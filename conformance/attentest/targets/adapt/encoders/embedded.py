@@ -3,7 +3,7 @@
 import inspect
 from collections.abc import Iterator, Mapping
 
-from attentest.targets.adapt.assumptions import assumed
+from attentest.targets.adapt.assumptions.choices import assumed
 from attentest.targets.adapt.code import Code
 from attentest.targets.adapt.components import squashed
 from attentest.targets.adapt.encoders.entering import Mismatch, NotRead

@@ -16,7 +16,7 @@ from torch.utils._pytree import tree_leaves
 
 from attentest.targets.adapt import probing
 from attentest.targets.adapt.adapter import Adapter
-from attentest.targets.adapt.assumptions import summary
+from attentest.targets.adapt.assumptions.choices import summary
 from attentest.targets.adapt.code import Code
 from attentest.targets.adapt.encoders.inverted import read_upright
 from attentest.targets.adapt.encoders.pooling import without_padding

@@ -9,7 +9,7 @@ import torch
 
 from attentest.harness.reproduction import Action
 from attentest.targets.adapt import arguments
-from attentest.targets.adapt.assumptions import assumed, chosen, declared_choices
+from attentest.targets.adapt.assumptions.choices import assumed, chosen, declared_choices
 from attentest.targets.adapt.code import Code
 from attentest.targets.adapt.losses.calling import (
     WORDS,

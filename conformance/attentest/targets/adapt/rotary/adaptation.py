@@ -10,7 +10,7 @@ from typing import Any
 
 from torch import nn
 
-from attentest.targets.adapt.assumptions import assumed, chosen, declared_choices
+from attentest.targets.adapt.assumptions.choices import assumed, chosen, declared_choices
 from attentest.targets.adapt.components import squashed
 from attentest.targets.adapt.layouts import documented_layout
 from attentest.targets.adapt.reading import OBJECT, Reading, Unclear

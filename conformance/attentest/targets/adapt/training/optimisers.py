@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from attentest.analysis.identify import identify
 from attentest.results.text import summary
 from attentest.targets.adapt import trust
-from attentest.targets.adapt.assumptions import assumed, chosen, declared_choices, measured
+from attentest.targets.adapt.assumptions.choices import assumed, chosen, declared_choices, measured
 from attentest.targets.adapt.components import squashed, words_of
 from attentest.targets.adapt.names import words
 from attentest.targets.adapt.reading import Reading, Unclear

@@ -16,7 +16,7 @@ import torch
 
 from attentest.harness.reproduction import Action, Build, Call
 from attentest.results.text import summary
-from attentest.targets.adapt.assumptions import assumed, declared_choices, pairs
+from attentest.targets.adapt.assumptions.choices import assumed, declared_choices, pairs
 from attentest.targets.adapt.components import squashed
 from attentest.targets.adapt.reading import Attempt, Reading, Unclear
 from attentest.targets.adapt.training.constants import constants_of

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from attentest.analysis.identify import Finding
 from attentest.targets.adapt.adapter import Adapter
-from attentest.targets.adapt.argument_values import Call, arguments_in, arguments_of
+from attentest.targets.adapt.assumptions.arguments import Call, arguments_in, arguments_of
+from attentest.targets.adapt.assumptions.denied import denied
+from attentest.targets.adapt.assumptions.epsilons import measured_epsilons
 from attentest.targets.adapt.code import Code
-from attentest.targets.adapt.denied_arguments import denied
-from attentest.targets.adapt.epsilon_arguments import measured_epsilons
 from attentest.targets.adapt.reading import Reading
 from attentest.targets.adapt.ungiven import ungiven_of
 from attentest.targets.unjudged import names_alibi

@@ -51,7 +51,7 @@ def denied(
         if found is None or not options or found in options or choice in said:
             continue
         said[choice] = DENIED.format(
-            choice=choice, found=found, own=own, given=_shown(given), option=options[0]
+            choice=choice, found=_shown(found), own=own, given=_shown(given), option=options[0]
         )
     yield from said.items()
 
@@ -80,5 +80,7 @@ def _biases(given: bool, component: str) -> tuple[str, ...]:
 
 def _shown(given: Any) -> str:
     """Return a value in one word: functions and classes by their names."""
+    if isinstance(given, float):
+        return f"{given:g}"
     kind = type(given).__name__ if isinstance(given, nn.Module) else given
     return str(getattr(given, "__name__", kind))
