@@ -151,11 +151,29 @@ def test_kink_within_the_first_step_is_no_disagreement() -> None:
         probe = kinked(at=at)
         agrees_with_differences(probe, x, draw=seeded(probe))
         gradients_match_formula(probe, x, names=["inner.bias", "outer.weight"], draw=seeded(probe))
-    probe = kinked(at=0.0)
-    with pytest.raises(Violation):
+
+
+@claimed()
+def test_every_slope_of_a_kink_may_be_the_gradient() -> None:
+    probe, x = kinked(at=0.0), np.ones((1, 1, 1))
+    agrees_with_differences(probe, x, draw=seeded(probe))
+    gradients_match_formula(probe, x, names=["inner.bias", "outer.weight"], draw=seeded(probe))
+    every_parameter_reached(probe, x, draw=seeded(probe))
+    assert probe.parameters["inner.bias"] == -1.0  # as it was
+
+
+def test_wrong_gradient_at_a_kink_disagrees() -> None:
+    class Doubled(OraclePart):
+        def vjp(self, inputs: Any, cotangent: Any) -> Gradient:
+            gradient = super().vjp(inputs, cotangent)
+            doubled = {name: 2.0 * one for name, one in gradient.parameters.items()}
+            return replace(gradient, parameters=doubled)
+
+    probe, x = kinked(at=0.0, part=Doubled), np.ones((1, 1, 1))
+    with pytest.raises(Violation, match="along a random direction"):
         agrees_with_differences(probe, x, draw=seeded(probe))
-    with pytest.raises(Violation):
-        gradients_match_formula(probe, x, names=["inner.bias"], draw=seeded(probe))
+    with pytest.raises(Violation, match=r"gradient of outer\.bias along"):
+        gradients_match_formula(probe, x, names=["outer.bias"], draw=seeded(probe))
 
 
 @pytest.mark.parametrize("share", [0.995, 1.005])
