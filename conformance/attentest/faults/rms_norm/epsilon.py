@@ -101,3 +101,14 @@ def epsilon_of_the_scaled_row(self: Hooks, module: Node, x: Tensor) -> Tensor:
     scaled = wide / wide.abs().amax(dim=-1, keepdim=True)
     rows = self.divide_row(scaled, self.rms_divisor(self.mean_square(scaled), x.shape[-1]))
     return self.weigh_row(module, rows, x.dtype)
+
+
+@fault("rms_norm.epsilon-added-to-quotient", "formula", seam="rms_norm")
+def epsilon_added_to_quotient(self: Hooks, module: Node, x: Tensor) -> Tensor:
+    """Epsilon is added to the quotient, outside of the brackets. It protects no row of zeros.
+
+    Every number is off by epsilon, which in float32 shows where a number is small alone.
+    """
+    wide = self.widen_row(x)
+    rows = wide / self.rms_root(self.mean_square(wide)) + self.rms_epsilon()
+    return self.weigh_row(module, rows, x.dtype)
