@@ -220,6 +220,10 @@ def explain_extra(actual: Array, given: Array, step: Step, matcher: Matcher) -> 
     factor = _factor(actual, given, matcher)
     if factor is not None:
         return Explanation(step, said, f"{step.words} times {factor:.6g}", exact=True)
+    added = _constant(actual, given, matcher)
+    if added is not None:
+        text = f"{step.words} {'plus' if added > 0 else 'minus'} {abs(added):.6g}"
+        return Explanation(step, said, text, exact=True)
     if given.dtype.kind == "f" and matcher.close(*(np.sort(one, None) for one in (actual, given))):
         return Explanation(step, said, "the same numbers in another order", exact=True)
     return Explanation(step, said, UNEXPLAINED, exact=False)
@@ -256,6 +260,14 @@ def _what_is_known(actual: Array, step: Step, matcher: Matcher) -> str:
     if shift.size == actual.size and np.ptp(shift) <= matcher.tolerance * np.abs(value).max():
         return f"the expected value plus {shift.flat[0]:.6g}"
     return UNEXPLAINED
+
+
+def _constant(one: Array, value: Array, matcher: Matcher) -> float | None:
+    """Return the constant that `one` is more than `value` by; None where there is none."""
+    if value.dtype.kind != "f" or not (np.isfinite(value) & np.isfinite(one)).all():
+        return None
+    constant = float((one - value).mean())
+    return constant if constant and matcher.close(one, value + constant) else None
 
 
 def _factor(one: Array, value: Array, matcher: Matcher) -> float | None:

@@ -60,8 +60,13 @@ class Step:
         """The step in a sentence: the name of an input, another one with the part it belongs to."""
         if self.is_leaf:
             return self.text
-        kind = self.name.removeprefix(f"{self.part}.")
+        own = self.name.removeprefix(f"{self.part}.")
+        kind = f"{own} row" if own in _ROWS else own
         return f"the {kind} of {self.part}" if self.part else f"the {kind}"
+
+
+_ROWS = ("centred", "normalised", "scaled")
+"""The names of steps that say how a row is changed."""
 
 
 class Formula:
