@@ -10,6 +10,7 @@ from attentest.harness.scripted import DECODING, scripted_inputs
 from attentest.harness.subject import Probe, Subject
 from attentest.testing.assertions import holds
 from attentest.testing.draw import Draw
+from attentest.testing.rotary_widths import served_widths
 from attentest_spec import COMPONENTS, Sizes
 from attentest_spec.contract import MASK_KINDS, Input
 
@@ -20,7 +21,9 @@ def leaves_process_unchanged(subject: Subject, draw: Draw, component: str) -> No
     All is done twice and judged the second time: modules imported by a first call may set filters
     and search paths of their own.
     """
-    sizes = draw.sizes(head_width=4, layers=1)
+    # Heads as narrow as can be, of which the part that is declared can be rotated.
+    narrow = served_widths(subject.choices, (4, 8, 16, 32))[0]
+    sizes = draw.sizes(head_width=narrow, layers=1)
     inputs = _inputs(draw, component, sizes)
     for _ in range(2):
         subject.changed.clear()
@@ -70,7 +73,9 @@ def _inputs(draw: Draw, component: str, sizes: Sizes) -> tuple[Input, ...]:
         raise Absent(f"{draw.subject.name} supports no kind of mask")
     length = draw.length(1, 3)
     in_heads = component in ("attention", "rotary")
-    width = (sizes.heads, length, 4) if in_heads else (length, sizes.d_model)
+    width = (
+        (sizes.heads, length, sizes.d_model // sizes.heads) if in_heads else (length, sizes.d_model)
+    )
     mask = draw.mask(kinds[0], 2, sizes.heads, length, length)
     of_memory = draw.mask_kinds(MASK_KINDS, "source_mask")[0]
     named: dict[str, Input] = {

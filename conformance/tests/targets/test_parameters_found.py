@@ -50,7 +50,7 @@ def test_a_map_takes_no_mistake_in(twin, sound):
 
 def test_where_nothing_fits_the_usual_order_is_assumed_and_said():
     found = find_table(attention.ListWithoutScale, "multi_head_attention", direct)
-    assert any("no assignment reproduces the spec's numbers" in one for one in found.remarks)
+    assert any("no assignment gives the spec's numbers" in one for one in found.remarks)
     assert any("query = linears.0, key = linears.1" in one for one in found.remarks)
 
 

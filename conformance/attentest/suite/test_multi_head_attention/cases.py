@@ -10,10 +10,10 @@ from attentest.harness.copies import cast
 from attentest.harness.errors import Absent
 from attentest.harness.subject import Probe, Subject
 from attentest.harness.tolerances import as_floats, fits
-from attentest.suite.test_rotary.cases import served_widths
 from attentest.testing.assertions import holds, matches, same_shape
 from attentest.testing.draw import Draw
 from attentest.testing.invariants import agree_up_to_rounding
+from attentest.testing.rotary_widths import served_widths
 from attentest_spec import Setting, Sizes
 from attentest_spec.choices import Value
 from attentest_spec.order import ordered, own_mask

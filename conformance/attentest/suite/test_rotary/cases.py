@@ -11,16 +11,14 @@ from attentest.harness.subject import Probe, Subject
 from attentest.harness.tolerances import as_floats, largest, rounding, turned_size
 from attentest.testing.assertions import finite, holds, near, same_shape
 from attentest.testing.draw import Draw
+from attentest.testing.rotary_widths import WIDTHS, served_widths
 from attentest_spec import Choices, Sizes
 from attentest_spec.contract import POSITION_KINDS
-from attentest_spec.rotary import columns, magnitude, turned_width
+from attentest_spec.rotary import columns, magnitude
 from attentest_spec.setting import Array, Floats, Tokens
 
 GIVEN = POSITION_KINDS[1:]
 """The kinds of positions that are not absent."""
-
-WIDTHS = (8, 4, 16, 6, 12, 20, 32, 40, 64)
-"""The widths of heads that are drawn, the first ones in most examples."""
 
 LENGTHS = (2048, 64, 640)
 """The trained lengths that are drawn: with them all bands of frequencies have pairs."""
@@ -110,21 +108,6 @@ def draw_sizes(
         rotary_factor=draw.choose((4.0, 2.0, 8.0)),
         trained_length=draw.choose(trained or ((3, 8) if dynamic else LENGTHS)),
     )
-
-
-def served_widths(choices: Choices, widths: Sequence[int] = WIDTHS) -> list[int]:
-    """Return the widths of heads of which the declared part is an even number of columns.
-
-    It has at least two pairs: with one of them the base and the kind of pairs do not show.
-    """
-    part = 1.0 if choices.rotary_width == "whole" else float(choices.rotary_width)
-    exact = [
-        width
-        for width in widths
-        if turned_width(choices, width) >= 4
-        and abs(part * width - turned_width(choices, width)) < 1e-6
-    ]
-    return exact or [max(widths)]
 
 
 def supported_kinds(subject: Subject, kinds: Sequence[str]) -> list[str]:

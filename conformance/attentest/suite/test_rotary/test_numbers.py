@@ -9,18 +9,17 @@ from attentest.harness.subject import Subject
 from attentest.judging.check import check
 from attentest.suite.test_rotary.cases import (
     GIVEN,
-    WIDTHS,
     Turn,
     draw_positions,
     draw_sizes,
     draw_turn,
     matches_turn,
-    served_widths,
     shows_declared,
 )
 from attentest.testing.assertions import holds
 from attentest.testing.common import half_precisions, same_precision
 from attentest.testing.draw import Draw
+from attentest.testing.rotary_widths import WIDTHS, served_widths
 from attentest.testing.sizes_in_use import LONG, MANY, WIDE, SizesInUse, at_sizes_in_use
 from attentest_spec import CHOICES, Choices, Sizes
 from attentest_spec.precision import epsilon

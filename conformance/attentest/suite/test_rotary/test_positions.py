@@ -14,12 +14,12 @@ from attentest.suite.test_rotary.cases import (
     matches_turn,
     moves_as_declared,
     same_turns,
-    served_widths,
     supported_kinds,
 )
 from attentest.testing.assertions import equal
 from attentest.testing.draw import Draw
 from attentest.testing.refusal import require_index_errors
+from attentest.testing.rotary_widths import served_widths
 from attentest_spec.setting import Tokens
 
 

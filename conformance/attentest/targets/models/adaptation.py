@@ -34,6 +34,7 @@ from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.adapt.reading import Reading, Unclear
 from attentest.targets.adapt.ungiven import sentence
 from attentest.targets.constants.models import demand_effect, demand_explanation
+from attentest.targets.models.assignment import demand_assignment
 from attentest.targets.models.building import building
 from attentest.targets.models.fixed_rows import with_free_rows
 from attentest.targets.models.inferring import Inferred, infer, probe_of
@@ -290,6 +291,7 @@ def _measured(adapter: Adapter, found: FoundTable, reading: Reading) -> AdaptedW
     if single:
         adapter, findings = replace(adapter, limits=single[0]), single[1]
     demand_explanation(adapter.building, trust.explained(findings), reading, adapter.name)
+    demand_assignment(found, trust.explained(findings), reading, adapter.name)
     inferred = {**_kind_of_output(adapter), **adapter.choices, **measured(findings)}
     if not trust.explained(findings):
         inferred |= choices_of_encoder(_backend(adapter, ()), inferred)

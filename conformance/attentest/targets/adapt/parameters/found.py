@@ -49,8 +49,8 @@ from attentest_spec.components import inside
 from attentest_spec.mapping import Table
 from attentest_spec.parameters import shapes
 
-SECONDS = 2.0
-"""Time for which the numbers may be asked."""
+SECONDS, OF_MODELS = 2.0, 5
+"""Time for which the numbers may be asked, and how many times as long of a whole model."""
 
 MOST = 1000
 """How many maps of a whole component are tried."""
@@ -73,8 +73,8 @@ class FoundTable:
     say about it in sentences, and `choices` what the shapes decide. An empty table has a remark
     that says why. `doubts` are reasons why the table may be another one, unless the numbers fit,
     `unplaced` the module's own parameters that it leaves out; `observed` is what was searched, None
-    where nothing could be built. `interleaved` says that the heads of its attention are, and `idle`
-    are sentences on norms that are not called.
+    where nothing could be built. `interleaved` says that the heads of its attention are, `cut` that
+    time was up before an assignment fitted; `idle` are sentences on norms that are not called.
     """
 
     table: Table = field(default_factory=dict)
@@ -85,6 +85,7 @@ class FoundTable:
     unplaced: Sequence[str] = ()
     observed: Observed | None = None
     interleaved: bool = False
+    cut: bool = False
     idle: tuple[str, ...] = ()
 
     @property
@@ -181,7 +182,8 @@ class _Search:
         self.sizes = sizes
         self.units = units(module, sizes.heads)
         self.run: Run = observe(module, call, component, sizes)
-        self.clock = Clock(SECONDS)
+        self.seconds = SECONDS * (OF_MODELS if component == "model" else 1)
+        self.clock = Clock(self.seconds)
         self.remarks: list[str] = []
         self.doubts: list[str] = []
         self.unplaced: list[str] = []
@@ -198,7 +200,7 @@ class _Search:
         parts = interleaved_parts(slices, self.sizes) if self.run.samples else []
         if not parts or self.given:
             return None
-        self.clock, self.remarks, self.doubts = Clock(SECONDS), [], []
+        self.clock, self.remarks, self.doubts = Clock(self.seconds), [], []
         if self._attends_by_slices(slices):
             return None
         found = self._found(parts)
@@ -214,7 +216,7 @@ class _Search:
             for tables in attention_tables(parts) if parts else ():
                 whole = self._whole(parts, tables)
                 if roles(whole) == roles(found.table) and rotates(whole):
-                    self.clock, self.remarks, self.doubts = Clock(SECONDS), [], []
+                    self.clock, self.remarks, self.doubts = Clock(self.seconds), [], []
                     table = self._found(narrowed(parts, tables))
                     return replace(table, interleaved=parts is not slices)
         return None
@@ -227,12 +229,10 @@ class _Search:
         choices = {**choices, **self._rounded(table, Choices.of(choices))}
         self.remarks += [*packed(table), *self._unmapped(table, choices)]
         if self.clock.ran_out:
-            self.remarks.append(
-                f"The numbers were asked for {SECONDS:g} seconds and not to the end."
-            )
-        return FoundTable(
-            table, lines(table), tuple(self.remarks), choices, self.doubts, self.unplaced
-        )
+            text = f"The numbers were asked for {self.seconds:g} seconds and not to the end."
+            self.remarks.append(text)
+        made = FoundTable(table, lines(table), tuple(self.remarks), choices, self.doubts)
+        return replace(made, unplaced=self.unplaced, cut=self.clock.ran_out and not self.fits)
 
     def _rounded(self, table: Table, decided: Choices) -> Mapping[str, Value]:
         found = places(self.component, table, self.run.own, self.sizes, decided)
@@ -366,9 +366,7 @@ class _Search:
             how = "names and shapes leave several maps, and the numbers chose"
         else:
             failed = f" (calling it failed with {self.run.failure})" if self.run.failure else ""
-            how = (
-                f"no assignment reproduces the spec's numbers{failed}; the usual order was assumed"
-            )
+            how = f"no assignment gives the spec's numbers{failed}; the usual order was assumed"
             self.doubts.append(f"no assignment of {about} reproduces the formula")
         self.remarks.append(f"{about}: {how}: {spoken(tables)}.")
 

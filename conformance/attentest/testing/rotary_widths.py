@@ -1,0 +1,24 @@
+"""Widths of heads of which the declared part can be rotated."""
+
+from collections.abc import Sequence
+
+from attentest_spec import Choices
+from attentest_spec.rotary import turned_width
+
+WIDTHS = (8, 4, 16, 6, 12, 20, 32, 40, 64)
+"""The widths of heads that are drawn, the first ones in most examples."""
+
+
+def served_widths(choices: Choices, widths: Sequence[int] = WIDTHS) -> list[int]:
+    """Return the widths of heads of which the declared part is an even number of columns.
+
+    It has at least two pairs: with one of them the base and the kind of pairs do not show.
+    """
+    part = 1.0 if choices.rotary_width == "whole" else float(choices.rotary_width)
+    exact = [
+        width
+        for width in widths
+        if turned_width(choices, width) >= 4
+        and abs(part * width - turned_width(choices, width)) < 1e-6
+    ]
+    return exact or [max(widths)]
