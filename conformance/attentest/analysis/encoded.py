@@ -7,11 +7,13 @@ import numpy as np
 
 from attentest.analysis.identify.measure import sizes_for
 from attentest.harness.errors import Absent, BackendError, Violation
-from attentest.harness.subject import Probe, Subject
+from attentest.harness.subject import Answer, Probe, Subject
 from attentest.harness.tolerances import as_floats
 from attentest_spec import CHOICES, Backend, Choices
 from attentest_spec.choices import Value
-from attentest_spec.parameters import draw, learned_positions
+from attentest_spec.oracles import ORACLES
+from attentest_spec.parameters import draw, learned_positions, one_vocabulary
+from attentest_spec.setting import Setting
 
 _AXES = ("positional_encoding", "embedding_scale", "norm_placement", "activation", "norm_epsilon")
 _EPSILONS: tuple[Value, ...] = (1e-5, 1e-6, 1e-12)
@@ -40,6 +42,32 @@ def choices_of_encoder(backend: Backend, known: Mapping[str, Value]) -> dict[str
         if apart < least:
             best, least = own, apart
     return best
+
+
+def scale_of_one_side(backend: Backend, known: Mapping[str, Value]) -> dict[str, Value]:
+    """Return that embeddings are scaled where the code scales those of one side alone, else {}.
+
+    `known` are the other choices. One table for both sides shows nothing.
+    """
+    choices = Choices.of({**known, "embedding_scale": "none"})
+    try:
+        probe, source = _encoding(backend, choices)
+        usual = list(range(probe.sizes.target_vocabulary))
+        usual.remove(probe.sizes.target_pad)
+        target = np.random.default_rng(1).choice(usual, size=source.shape)
+        actual = as_floats(probe.output(source, target))
+    except (Absent, BackendError, Violation):
+        return {}
+    for side in ("source", "target"):
+        scaled = dict(probe.parameters)
+        name = f"{side}_embedding.weight"
+        if name not in scaled or one_vocabulary(choices):
+            return {}
+        scaled[name] = scaled[name] * np.sqrt(probe.sizes.d_model)
+        wanted = Answer.of(ORACLES["model"](Setting(probe.sizes, choices, scaled), source, target))
+        if np.abs(wanted.output - actual).max() <= CLOSE * np.abs(actual).max():
+            return {"embedding_scale": "sqrt-d"}
+    return {}
 
 
 def _encoding(backend: Backend, known: Choices) -> tuple[Probe, np.ndarray]:

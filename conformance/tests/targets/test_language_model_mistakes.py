@@ -11,6 +11,8 @@ from attentest.judging.bench import Bench
 from attentest.judging.judge import judge
 from attentest.results.verdict import Status
 from attentest.targets.adapt import Unclear
+from attentest.targets.adapt.components import squashed
+from attentest.targets.language_models.mistaken import _DECODERS
 from attentest.targets.language_models.numbers.mistakes import ALL_SEEN, OF_SCORES
 from attentest.targets.whole import AdaptedWhole
 from attentest_spec import Sizes
@@ -39,6 +41,13 @@ MISTAKES = [
         "in other pairs of columns than queries, by the angles of those",
     ),
     ("nano.py:GPT", "x = x + self.attn", "x = self.attn", "attention without its residual path"),
+    (
+        "llama.py:Transformer",
+        "return h + self.feed_forward",
+        "return x + self.feed_forward",
+        "residual path begins at the input of its block",
+    ),
+    ("slopes.py:BloomForCausalLM", " + alibi", " - alibi", "distances has the other sign"),
 ]
 """A model, an edit that injects a mistake into every layer, and what is said of it."""
 
@@ -69,6 +78,14 @@ def test_a_model_that_fills_in_tokens_may_see_them_all(tmp_path: Path) -> None:
     target, old, new, said = UNMASKED
     with pytest.raises(Unclear, match=said):
         attentest.adapted(edited(target, old, new, tmp_path, "\n\nMASK_TOKEN_ID = 3\n"))
+
+
+@pytest.mark.parametrize(
+    ("name", "continues"),
+    [("GPTJ", True), ("GPTNeoX", True), ("NanoGPT", True), ("GPT2", True), ("ImageGPTHead", False)],
+)
+def test_names_of_models_that_continue_texts(name: str, continues: bool) -> None:
+    assert bool(_DECODERS.search(squashed(name))) is continues
 
 
 def test_scales_of_published_models_are_no_sure_mistakes() -> None:

@@ -92,6 +92,7 @@ def test_written_adapter_of_lengths_judges_as_the_inferred_one(tmp_path):
     [
         ("create_masks", ("padding_mask", "target_mask")),
         ("create_mask", ("padding_mask", "causal_mask")),
+        ("make_all_masks", ("padding_mask", "causal_mask")),
     ],
 )
 def test_function_that_makes_the_masks_of_both_sides_is_judged_by_each(name, components):
@@ -112,9 +113,10 @@ def test_wrong_masks_of_both_sides_are_a_question(name):
     assert "Write a function that returns one of them" in str(failure.value)
 
 
-def test_written_adapter_of_both_sides_judges_as_the_inferred_one(tmp_path):
+@pytest.mark.parametrize("name", ["create_mask", "make_all_masks"])
+def test_written_adapter_of_both_sides_judges_as_the_inferred_one(tmp_path, name):
     file = tmp_path / "written.py"
-    file.write_text(attentest.adapted(f"{FILE}:create_mask").written())
+    file.write_text(attentest.adapted(f"{FILE}:{name}").written())
     slugs = ["masks.padding-keeps-exactly-real-tokens", "masks.causal-blocks-future"]
     report = attentest.check(f"{file}:backend", clauses=slugs)
     assert report.conforms, str(report)

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from attentest.analysis.lines.alignment import Alignment
+from attentest.analysis.lines.callers import differing_call, takes_each_once
 from attentest.analysis.lines.cases import TOLERANCES, Case, own_cases, wrong_calls
 from attentest.analysis.lines.earlier import is_earliest
 from attentest.analysis.lines.explain import (
@@ -235,7 +236,10 @@ def _blamed(alignment: Alignment, finding: Finding, wrong: FormulaStep) -> Place
     depth = finding.argument.depth if finding.argument else 0
     if finding.kept is not None or len(operation.places) < 2:
         return operation.place
-    caller = None if finding.argument else _giver(alignment, operation, wrong)
+    if finding.argument is None:
+        caller = _giver(alignment, operation, wrong)
+    else:
+        caller = _caller(alignment, finding, depth)
     if caller is not None:
         return caller
     missing = _missing(alignment, finding)
@@ -259,11 +263,24 @@ def _giver(alignment: Alignment, operation: Operation, wrong: FormulaStep) -> Pl
     """
     if not any(one.name in alignment.case.formula.parameters for one in wrong.inputs):
         return None
-    for other in alignment.recording.operations:
-        same = other.name == operation.name and other.places[:1] == operation.places[:1]
-        if same and alignment.known.get(other.outputs[0].number):
-            both = zip(operation.places, other.places, strict=False)
-            return next((one for one, another in both if one != another), None)
+    number = differing_call(alignment, operation)
+    return None if number is None else operation.places[number]
+
+
+def _caller(alignment: Alignment, finding: Finding, depth: int) -> Place | None:
+    """Return the call that gives another value to a function that is right elsewhere.
+
+    A function that holds the value that it should take is not to blame where it uses each of its
+    arguments once. None where that is not known.
+    """
+    number = differing_call(alignment, finding.operation)
+    if number is None or number <= depth:
+        return None
+    able = _able(alignment, finding.operation, _missing(alignment, finding))
+    holders = [one for one, _ in able if one < number]
+    places = finding.operation.places
+    if all(takes_each_once(places[one]) for one in holders):
+        return places[number]
     return None
 
 

@@ -13,7 +13,9 @@ from typing import Any
 from attentest.analysis.lines.alignment import Alignment
 from attentest.analysis.lines.arguments import Argument, arguments
 from attentest.analysis.lines.formula import Step
+from attentest.analysis.lines.inverted import inverted
 from attentest.analysis.lines.layouts import arranged, layouts, orders, restored
+from attentest.analysis.lines.matching import is_mask
 from attentest.analysis.lines.recording import Operation, Place, Value
 from attentest.analysis.lines.roles import assembled, assignments
 from attentest_spec.setting import Array
@@ -86,6 +88,9 @@ def _candidates(alignment: Alignment, steps: Sequence[Step]) -> Iterator[Finding
     """Yield what may make the output right, by the order of the operations."""
     tried: set[Any] = set()
     yield from _ended_too_early(alignment)
+    for one in inverted(alignment):
+        puts = {one.operation.number: one.value}
+        yield Finding(one.operation, one.step, puts, actual=~one.step.value)
     for operation in _wrong_operations(alignment):
         site = (operation.places[0], operation.name)
         if site in tried:
@@ -157,6 +162,10 @@ def _replaced(
         }
         results = [one.outputs[0].array for one in runs]
         yield Finding(operation, step, puts, actual=assembled(step, roles, results))
+        if all(is_mask(one) for one in (step.value, *results)):  # True may hide a key
+            puts = {number: ~one for number, one in puts.items()}
+            kept = [~one for one in results]
+            yield Finding(operation, step, puts, actual=assembled(step, roles, kept))
 
 
 def _reduced(operation: Operation, step: Step) -> Iterator[Finding]:

@@ -37,6 +37,7 @@ from attentest.targets.adapt.encoders.embedded import entering_of
 from attentest.targets.adapt.encoders.idle_norms import around_norm
 from attentest.targets.adapt.encoders.inverted import with_tokens_seen
 from attentest.targets.adapt.encoders.mask_uses import read_around
+from attentest.targets.adapt.encoders.one_mistake import around_mistake
 from attentest.targets.adapt.encoders.tokens import stack_of
 from attentest.targets.adapt.limits import (
     SEVERAL,
@@ -306,10 +307,12 @@ def _adapted(code: Code, reading: Reading) -> Adapted:
         backend, findings = replace(backend, limits=single[0]), single[1]
     found = routing.settled(code, adapter, found, findings)
     explained = trust.explained(findings)
+    guessed = not (reading.component or component_named(code.name))
     found = found if explained else around_norm(code.component, found, findings)
     known = explained or bool(found.idle)  # a norm that is not called says more than a name, too
+    if guessed and not known and (nearly := around_mistake(code.component, found, findings)):
+        found, known = nearly, True
     shown = {**found.choices, **measured(findings)}
-    guessed = not (reading.component or component_named(code.name))
 
     def line() -> str:
         near = replace(backend, choices=declared_choices(shown, reading))

@@ -18,7 +18,7 @@ from attentest.targets.models.results import parts_of
 from attentest_spec import Unsupported
 
 _TOKENS = (*ROLES["tokens"], *words("inidx inputtokenids inputtokens tok t"))
-_LABELS = words("targets target labels label y")
+_LABELS = words("targets target labels label lmlabels y")
 _MASKS = words("attentionmask paddingmask keypaddingmask padmask attnmask mask keepmask padding")
 _SURE_MASKS = words("attentionmask paddingmask keypaddingmask padmask")
 _POSITIONS = words("positionids positions pos posids position inputpos inputpositions")

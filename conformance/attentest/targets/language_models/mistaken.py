@@ -28,7 +28,7 @@ from attentest.targets.language_models.probing import Probed, probe_of, probe_si
 from attentest.targets.language_models.tables import table_of
 from attentest_spec import Sizes
 
-_DECODERS = re.compile(r"(gpt\d*|llama\d*|causallm|decoderonly(transformer|model)?)$")
+_DECODERS = re.compile(r"(gpt(\d*|j|neo|neox)|llama\d*|causallm|decoderonly(transformer|model)?)$")
 """Names of models that continue texts: others, as BERT, have logits for tokens as well."""
 
 _TEXTS = re.compile(r"(?<!masked)(?<!m)(languagemodel|lm|lmheadmodel)$")

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from attentest.analysis.encoded import choices_of_encoder
+from attentest.analysis.encoded import choices_of_encoder, scale_of_one_side
 from attentest.analysis.identify import Finding, identify
 from attentest.targets.adapt import trust
 from attentest.targets.adapt.assumptions.choices import (
@@ -43,6 +43,7 @@ from attentest.targets.models.limits import (
     demand_one_offset,
     is_random_without_dropout,
     limits_of,
+    with_idle_norms,
     with_rounded_heads,
 )
 from attentest.targets.models.one_table import ONE_TABLE, adds_rows, shared_positions, without_rows
@@ -233,7 +234,7 @@ def _table(built: Building, inferred: Inferred, name: str) -> FoundTable:
             f"position does not get the {place}: write a backend by hand, as "
             f"docs/how-to/add-an-implementation.md shows."
         )
-    return found
+    return with_idle_norms(built, found, call, name)
 
 
 def _shares_norms_by_layer(built: Building, found: FoundTable) -> bool:
@@ -295,6 +296,7 @@ def _measured(adapter: Adapter, found: FoundTable, reading: Reading) -> AdaptedW
     inferred = {**_kind_of_output(adapter), **adapter.choices, **measured(findings)}
     if not trust.explained(findings):
         inferred |= choices_of_encoder(_backend(adapter, ()), inferred)
+        inferred |= scale_of_one_side(_backend(adapter, ()), inferred)
     choices = declared_choices(inferred, reading)
     if not reading.strict:
         limits = with_rounded_heads(_backend(adapter, ()), choices, trust.explained(findings))

@@ -1,8 +1,9 @@
-"""Limits of a whole model: precisions, lengths, widths and dropout, found by calling it."""
+"""Limits of a whole model, and norms that it does not call: both are found by calling it."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
+from typing import Any
 
 import torch
 from torch import nn
@@ -12,6 +13,7 @@ from attentest.analysis.identify.rounded_heads import rounds_heads
 from attentest.analysis.undeclared import effective_limits
 from attentest.harness.subject import Subject
 from attentest.targets.adapt.limits import is_random_in_training
+from attentest.targets.adapt.parameters import FoundTable
 from attentest.targets.adapt.parameters.building import DISTINCT
 from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.adapt.reading import Unclear
@@ -171,3 +173,50 @@ def demand_one_offset(name: str, backend: Backend, choices: Mapping[str, Value])
             f"tokens: this spec has one offset, whatever that id is. Name the classes of its "
             f"parts, one by one."
         )
+
+
+_SIDES = ("encoder", "decoder")
+_HELD = "{} is held and not called: a norm is missing behind the {}"
+_USED = (
+    "{} was read as a whole model, and {}, which is the norm behind the {} by its name, is not "
+    "called as a module, though its output depends on it: write the map by hand, in a backend as "
+    "docs/how-to/add-an-implementation.md shows."
+)
+
+
+def with_idle_norms(
+    built: Building, found: FoundTable, call: Callable[..., Any], name: str
+) -> FoundTable:
+    """Return `found` with a remark on each norm that nothing depends on.
+
+    Unclear for one that is used in another way than by a call: where it acts is not known.
+    """
+    order = found.observed.run.order if found.observed is not None else []
+    said = []
+    for side, own in _final_norms(found):
+        path = own.rpartition(".")[0]
+        if not path or path in order:
+            continue
+        if _has_effect(built, own, call):
+            raise Unclear(_USED.format(name, path, side))
+        said.append(_HELD.format(path, side))
+    return replace(found, remarks=(*found.remarks, *said))
+
+
+def _final_norms(found: FoundTable) -> Iterator[tuple[str, str]]:
+    """Yield the side of each norm behind a stack, and the name of its weight."""
+    for side in _SIDES:
+        if f"{side}.norm.gain" in found.table:
+            yield side, locate(f"{side}.norm.gain", found.table).name
+
+
+def _has_effect(built: Building, own: str, call: Callable[..., Any]) -> bool:
+    """Say whether the output depends on the parameter `own`, or cannot be had."""
+    probe = probe_of(built, DISTINCT.but(target_vocabulary=DISTINCT.source_vocabulary))
+    before = probe.called(call, *probe.tokens)
+    weight = probe.model.get_parameter(own)
+    weight.data += torch.linspace(-1, 2, weight.numel(), dtype=weight.dtype).view_as(weight)
+    after = probe.called(call, *probe.tokens)
+    if not (isinstance(before, torch.Tensor) and isinstance(after, torch.Tensor)):
+        return True
+    return not torch.equal(before, after)

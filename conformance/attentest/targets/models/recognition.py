@@ -103,6 +103,8 @@ class Recognition:
         if is_whole(name, thing) and name not in self._makers:
             return {"component": "model"}
         component = component_named(name)
+        if component == "rotary" and inspect.isfunction(thing):
+            inside = self._caller(thing)
         called = inspect.isfunction(thing) or _is_called(thing) or question_of_class(thing)
         if component and called:
             made = self._makers.get(name, "")
@@ -188,6 +190,22 @@ class Recognition:
             ),
             "",
         )
+
+    def _caller(self, thing: Any) -> str:
+        """Return the decoder-only model that calls the function `thing`, "" for none."""
+        known = {name: classes for name, (_, classes) in self._language_models.items()}
+        return next(
+            (name for name, classes in known.items() if any(_names(one, thing) for one in classes)),
+            "",
+        )
+
+
+def _names(owner: type, thing: Any) -> bool:
+    """Say whether a method of the class `owner` names the function `thing` of its own file."""
+    if owner.__module__ != thing.__module__:
+        return False
+    methods = (one for one in vars(owner).values() if inspect.isfunction(one))
+    return any(thing.__name__ in one.__code__.co_names for one in methods)
 
 
 def _is_class(thing: Any) -> bool:

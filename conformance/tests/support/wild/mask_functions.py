@@ -76,6 +76,12 @@ def create_mask(src, tgt):
     return seen, later, (src == PAD).T, (tgt == PAD).T
 
 
+def make_all_masks(src, tgt, pad_id):
+    """Make both masks of padding and the one of later tokens; True is hidden."""
+    later = torch.ones(tgt.size(1), tgt.size(1), dtype=torch.bool).triu(1)
+    return src.eq(pad_id), tgt.eq(pad_id), later
+
+
 def make_masks(source, target, pad):
     square = torch.ones(target.size(1), target.size(1), dtype=torch.bool)
     return {"source": (source != pad)[:, None], "target": square.tril(1)[None]}

@@ -44,16 +44,14 @@ def around_norm(component: str, found: FoundTable, findings: Mapping[str, Findin
         for choices in _candidates({**found.choices, **measured}):
             for variant in without_norm(component, choices):
                 if gives(variant, component, found.table, seen):
-                    fitted = _with_closest_epsilon(variant, component, found.table, seen)
+                    fitted = with_closest_epsilon(variant, component, found.table, seen)
                     more = {name: fitted[name] for name in _MEASURED}
                     said = _said(variant, component, found.table)
                     return replace(found, choices={**found.choices, **more}, idle=(said,))
     return found
 
 
-def _with_closest_epsilon(
-    variant: Variant, component: str, table: Table, seen: Observed
-) -> Choices:
+def with_closest_epsilon(variant: Variant, component: str, table: Table, seen: Observed) -> Choices:
     """Return the choices of a mistake with the epsilon that comes closest: several may fit."""
     own = variant.declared
     every = [own.but(norm_epsilon=one) for one in dict.fromkeys([own.norm_epsilon, *_EPSILONS])]

@@ -88,6 +88,7 @@ class _Several:
         inputs, tokens = "tokens, pad", ""
         if component == "causal_mask":
             inputs, tokens = "length", "    tokens = torch.ones(1, length, dtype=torch.int64)\n"
+            tokens += "    pad = 0\n" if self.call.pads else ""
         return (
             f"def {component}(make, {inputs}):\n{tokens}"
             f"    result = {self.call.code('tokens', 'tokens')}\n    return {code}\n"

@@ -198,18 +198,26 @@ def _belongs_elsewhere(unit: Unit, slot: str, looked_up: Sequence[int | None], r
 
 
 def _final_norms(norms: list[Unit], lists: list[Layers], run: Run) -> list[Part]:
-    """Return the norms after the stacks, each beside its list, or in the order they are called."""
+    """Return the norms after the stacks, each beside its list, or in the order they are called.
+
+    Where one of them alone is called as a module, the other has a place by its name.
+    """
     if len(norms) != 2:
         return []
+    times = [run.when(unit.path) for unit in norms]
+    if sum(unit.path in run.order for unit in norms) == 1:
+        times = [run.when(unit.path) if unit.path in run.order else None for unit in norms]
     sides = [_side(name) for name in beyond([unit.path for unit in norms])]
     if set(sides) != {"source", "target"}:
         beside = [unit.path.startswith(lists[0].start.rpartition(".")[0] or "?") for unit in norms]
-        times = [run.when(unit.path) or 0 for unit in norms]
-        first = beside.index(True) if beside.count(True) == 1 else times.index(min(times))
+        if beside.count(True) != 1 and None in times:
+            return []
+        known = [time or 0 for time in times]
+        first = beside.index(True) if beside.count(True) == 1 else known.index(min(known))
         sides = ["source" if number == first else "target" for number in range(2)]
     entered = {"source": lists[0], "target": lists[1]}
-    for side, unit in zip(sides, norms, strict=True):
-        called, layer = run.when(unit.path), run.when(entered[side].first.rstrip("."))
+    for side, called in zip(sides, times, strict=True):
+        layer = run.when(entered[side].first.rstrip("."))
         if called is not None and layer is not None and called < layer:
             return []  # what comes before the layers is no norm behind them
     return [

@@ -15,7 +15,13 @@ from attentest.targets.language_models.numbers.mistaken_attention import (
     unmerged,
     weighted_by_hand,
 )
-from attentest.targets.language_models.numbers.mistakes import OF_KEYS, OF_SCORES, UNMERGED, Mistake
+from attentest.targets.language_models.numbers.mistakes import (
+    LIFTED,
+    OF_KEYS,
+    OF_SCORES,
+    UNMERGED,
+    Mistake,
+)
 from attentest.targets.language_models.numbers.norms import Options
 from attentest.targets.language_models.numbers.places import View, matching
 from attentest.targets.language_models.numbers.placing import BARE, Views, turned_by, turns_of, ways
@@ -109,6 +115,8 @@ def _mixtures(
             if placed["query_key_norm"] == "none":
                 _look_for_scores(reader, placed, query, key)
             _suspect(reader, known | placed, maps, views, h)
+            for bias in _SCORE_BIASES[1:]:
+                _suspect(reader, {**known, **placed, "relative_bias": bias}, maps, {}, h, [LIFTED])
         for turn in turns_of(reader, known, query):
             _suspect(reader, {**known, **turn, **BARE}, maps, {}, h, OF_KEYS)
 

@@ -9,10 +9,12 @@ from attentest.targets.language_models.numbers.linears import Linear
 from attentest.targets.language_models.numbers.mistakes import Mistake, Options
 from attentest.targets.language_models.numbers.placing import turned_by, turned_key
 from attentest.targets.language_models.numbers.reader import Reader
+from attentest_spec import Choices
 from attentest_spec.attention import softmax
 from attentest_spec.language_model import visible
 from attentest_spec.multi_head_attention import merge, repeat, split
-from attentest_spec.setting import Floats
+from attentest_spec.relative_bias import relative_bias
+from attentest_spec.setting import Floats, Setting
 
 _SHARED = ("key", "value")
 
@@ -32,7 +34,11 @@ def weighted_by_hand(
 
     They are NaN under choices that are not computed here.
     """
-    if any(options.get(name, plain) != plain for name, plain in _PLAIN.items()):
+    biased = options.get("relative_bias", "none") != "none"
+    left_out = [name for name in _PLAIN if not (mistake.lifted and name == "relative_bias")]
+    if biased != mistake.lifted or any(
+        options.get(one, _PLAIN[one]) != _PLAIN[one] for one in left_out
+    ):
         return np.full_like(maps["query"].output, np.nan)
     *_, values = _steps(reader, mistake, options, maps)
     return values
@@ -44,6 +50,8 @@ def place_of(
     """Return the line at which the first numbers of `mistake` are computed, None for no line."""
     key, scores, weights, values = _steps(reader, mistake, options, maps)
     wrong = [weights, values]
+    if mistake.lifted:
+        return None  # what is behind the query has another bias in the code, or none
     if mistake.keys or "key" in mistake.tiled:
         wrong = [scores, *wrong]
     if mistake.keys and mistake.keys(options)["attention_rotary"] != "none":
@@ -62,11 +70,22 @@ def _steps(
         key = turned_key(reader, options, key, mistake)
         query = turned_by(reader, options, query)
     scores = query @ _repeated(reader, mistake, "key", key).swapaxes(-1, -2)
-    scaled = np.where(visible(scores.shape[-1]), scores * query.shape[-1] ** -0.5, -np.inf)
+    scaled = scores * query.shape[-1] ** -0.5
+    if mistake.lifted:
+        scores = scaled = scaled - _bias(reader, options, scores.shape[-1])
+    scaled = np.where(visible(scores.shape[-1]), scaled, -np.inf)
     weights = softmax(scaled)
     if mistake.over_queries:
         weights = softmax(scaled.swapaxes(-1, -2)).swapaxes(-1, -2)
     return key, scores, weights, merge(weights @ _repeated(reader, mistake, "value", value))
+
+
+def _bias(reader: Reader, options: Options, length: int) -> Floats:
+    """Return the bias of distances (H, T, T) under `options`."""
+    given = Setting(reader.sizes, Choices.of({**reader.declared, **options}))
+    found = relative_bias(given, length, length)
+    assert found is not None
+    return found
 
 
 def _repeated(reader: Reader, mistake: Mistake, name: str, x: Floats) -> Floats:

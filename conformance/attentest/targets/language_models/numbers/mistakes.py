@@ -25,8 +25,10 @@ class Mistake:
     those by which their angles are laid out, where these are others, and `places` how often sines
     are added to the embeddings. Where it is `over_queries` the weights of a key sum to 1, and where
     it is `unmerged` heads are not transposed back. Heads of what is `tiled` ("key", "value") are
-    repeated all in turn, and not each in a row. A design computes the same where the mistake is not
-    `sure`; one that is `of_texts` is sure in a model that continues texts.
+    repeated all in turn, and not each in a row. Where it is `lifted` the bias of distances has the
+    other sign. What is `early` has a residual path from the input of its block. A design computes
+    the same where the mistake is not `sure`; one that is `of_texts` is sure in a model that
+    continues texts.
     """
 
     words: str
@@ -40,6 +42,8 @@ class Mistake:
     over_queries: bool = False
     unmerged: bool = False
     tiled: Collection[str] = ()
+    lifted: bool = False
+    early: Collection[str] = ()
     sure: bool = True
     of_texts: bool = False
 
@@ -56,7 +60,7 @@ class Mistake:
     @property
     def is_by_hand(self) -> bool:
         """Whether no choices and no mask give its weighted values."""
-        return self.keys is not None or self.over_queries or bool(self.tiled)
+        return self.keys is not None or self.over_queries or self.lifted or bool(self.tiled)
 
     @property
     def extent(self) -> str:
@@ -96,6 +100,9 @@ OF_SCORES = (
         sure=False,
     ),
 )
+
+
+LIFTED = Mistake("scores whose bias of distances has the other sign", lifted=True)
 
 
 def _turned_otherwise(choice: str, *both: str) -> Callable[[Options], Options]:
@@ -139,7 +146,12 @@ WITHOUT_RESIDUAL: Mapping[str, tuple[Mistake, ...]] = {
         Mistake("attention without its residual path", bare=SUBLAYERS[:1]),
         Mistake("sublayers without their residual paths", bare=SUBLAYERS),
     ),
-    "feed_forward": (Mistake("a network without its residual path", bare=SUBLAYERS[1:]),),
+    "feed_forward": (
+        Mistake("a network without its residual path", bare=SUBLAYERS[1:]),
+        Mistake(
+            "a network whose residual path begins at the input of its block", early=SUBLAYERS[1:]
+        ),
+    ),
 }
 """Mistakes by the sublayer whose sum the call does not compute."""
 

@@ -99,13 +99,18 @@ class _Block:
                 opened = self._opened(middle, "feed_forward")
                 for found in self._networked(middle, opened):
                     self.reader.looks_for(self.step + 8, f"the sum after {self.path}.feed_forward")
-                    x = self._beside(middle.x, "feed_forward") + found.x
+                    x = self._beside(middle.x, "feed_forward", state.x) + found.x
                     self._note_line(attended.x, found.x)
                     yield from self._closed(State(found.found, x), "feed_forward")
 
-    def _beside(self, x: Floats, name: str) -> Floats | float:
-        """Return the residual path beside the sublayer `name`, 0 where it is missing."""
+    def _beside(self, x: Floats, name: str, start: Floats | None = None) -> Floats | float:
+        """Return the residual path beside the sublayer `name`, 0 where it is missing.
+
+        It is `start`, the input of the block, where it begins too early.
+        """
         mistaken = self.reader.mistaken
+        if mistaken and name in mistaken.early and start is not None:
+            return start
         return 0.0 if mistaken and name in mistaken.bare else x
 
     def _note_line(self, attended: Floats, networked: Floats) -> None:

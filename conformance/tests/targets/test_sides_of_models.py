@@ -1,0 +1,60 @@
+"""Whole models: a norm or a scale that one side lacks, and functions that are part of them."""
+
+from pathlib import Path
+
+import pytest
+from folders import SUPPORT
+from mistaken_code import adapted, broken
+
+from attentest.targets.adapt import Unclear
+from attentest.targets.members import members
+
+WILD = SUPPORT / "wild_models"
+ANNOTATED = (WILD / "annotated.py").read_text(encoding="utf-8")
+METHODS = (WILD / "by_methods.py").read_text(encoding="utf-8")
+NORM = "return self.norm(x)"
+
+
+@pytest.mark.proof
+def test_norm_behind_one_stack_that_is_not_called_is_a_violation(tmp_path: Path) -> None:
+    alone = ANNOTATED.replace(NORM, f"{NORM} if len(rest) > 1 else x")
+    backend = adapted(tmp_path, "make_model", alone)
+    said = "encoder.norm is held and not called: a norm is missing behind the encoder"
+    assert said in backend.assumed
+    assert broken(backend, "model.formula")
+
+
+@pytest.mark.proof
+def test_norm_whose_weights_are_used_without_a_call_is_a_question(tmp_path: Path) -> None:
+    by_hand = f"{NORM} if len(rest) > 1 else self.norm.a_2 * x"
+    with pytest.raises(Unclear, match="is not called as a module"):
+        adapted(tmp_path, "make_model", ANNOTATED.replace(NORM, by_hand))
+
+
+@pytest.mark.proof
+@pytest.mark.parametrize("side", ["src", "tgt"])
+def test_embeddings_that_are_scaled_on_one_side_are_meant_to_be_scaled(
+    side: str, tmp_path: Path
+) -> None:
+    scale = f" * math.sqrt(self.{side}_embed.embedding_dim)"
+    assert METHODS.count(scale) == 1
+    backend = adapted(tmp_path, "build_transformer", METHODS.replace(scale, ""))
+    assert backend.choices["embedding_scale"] == "sqrt-d"
+    assert broken(backend, "model.formula")
+
+
+@pytest.mark.proof
+def test_embeddings_that_are_scaled_on_no_side_are_a_choice(tmp_path: Path) -> None:
+    source = METHODS
+    for side in ("src", "tgt"):
+        source = source.replace(f" * math.sqrt(self.{side}_embed.embedding_dim)", "")
+    backend = adapted(tmp_path, "build_transformer", source)
+    assert backend.choices["embedding_scale"] == "none"
+    assert not broken(backend, "model.formula")
+
+
+def test_function_that_turns_queries_is_part_of_the_decoder_only_model_that_calls_it() -> None:
+    file = SUPPORT / "wild_language_models" / "every_two.py"
+    inside = {one.name: one.inside for one in members(str(file)) or ()}
+    assert inside["apply_rotary_pos_emb"] == "GPTJForCausalLM"
+    assert not inside["fixed_pos_embedding"]
