@@ -112,8 +112,9 @@ def find_table(
         return first
     for width in inner_widths(seen.module, seen.sizes):  # code that takes no inner width has one
         found = _searched(build, component, call, settled_places or {}, DISTINCT.but(d_ff=width))
-        if found.table:
-            return found
+        if found.table:  # the shapes of square matrices say nothing of what they are
+            doubt = ["its matrices are as wide as the model"] * (width == DISTINCT.d_model)
+            return replace(found, doubts=(*found.doubts, *doubt))
         first = replace(found, observed=seen)
     return first
 
