@@ -16,6 +16,7 @@ from attentest.targets.adapt import probing
 from attentest.targets.adapt.adapter import Adapter
 from attentest.targets.adapt.code import Code
 from attentest.targets.adapt.encoders.idle_norms import gives, without_norm
+from attentest.targets.adapt.layouts import CHANNELS_FIRST, GRID, NORMS
 from attentest.targets.adapt.parameters import routing
 from attentest.targets.adapt.parameters.found import FoundTable, Observed
 from attentest.targets.adapt.parameters.telling import few
@@ -156,8 +157,9 @@ def _of_numbers(
             f"{code.name} is not judged as {code.component}: {other}. What is judged, and what is "
             f"not: {_PAGE}. {_ANYWAY}."
         )
-    doubts = [*found.doubts, *_unplaced(found)]
-    if not doubts or confirmed(code.component, adapter, found, choices):
+    doubts = [*found.doubts, *_unplaced(found), *_of_axes(adapter)]
+    of_series = adapter.layout in CHANNELS_FIRST and code.component in NORMS  # over both axes
+    if not doubts or (not of_series and confirmed(code.component, adapter, found, choices)):
         return ""
     return (
         f"{code.name} was taken for {code.component}, and the reading may be wrong: "
@@ -248,6 +250,11 @@ def _beside_the_table(code: Code, probe: Probe, found: FoundTable) -> list[str]:
 def _unplaced(found: FoundTable) -> list[str]:
     names = few(found.unplaced)
     return [f"the spec has no place for {names}"] if names else []
+
+
+def _of_axes(adapter: Adapter) -> list[str]:
+    axes = adapter.layout in (*CHANNELS_FIRST, GRID)
+    return [f"it was called with {adapter.layout.words}"] * axes
 
 
 def _measured(findings: Mapping[str, Finding]) -> dict[str, Value]:

@@ -26,7 +26,8 @@ COMPONENTS = ("feed_forward", "multi_head_attention")
 class Core(nn.Module):
     """The result of `sublayer` without its norm at the path `norm`, which passes its input on.
 
-    The path is "" for none. With `residual`, the first input is taken from the result, or its part `part`, again.
+    The path is "" for none. With `residual`, the first input is taken from the result, or its part
+    `part`, again.
     """
 
     def __init__(
