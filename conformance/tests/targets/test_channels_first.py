@@ -162,3 +162,20 @@ def test_mistake_in_code_of_series_and_images_does_not_pass(
 def test_norm_over_other_axes_of_a_series_is_a_question(tmp_path: Path, axis: str) -> None:
     with pytest.raises(Unclear):
         adapted(tmp_path, "LayerNorm", NORM.replace("mean(1,", f"mean({axis},"))
+
+
+ALONG_THE_FIRST_AXIS = GRID.replace("b, h, w, _ = x.shape", "b, h, w, c = x.shape").replace(
+    "self.qkv(x).reshape(b, h * w,",
+    "self.qkv(x.transpose(1, 2).reshape(b * w, h, c)).reshape(-1, h,",
+)
+
+
+def test_attention_along_another_axis_is_a_question(tmp_path: Path) -> None:
+    source = ALONG_THE_FIRST_AXIS.replace(
+        "reshape(3, b * self.num_heads, h * w, -1)", "reshape(3, -1, h, c // self.num_heads)"
+    ).replace(
+        "x = (attn @ v).view(b, self.num_heads, h, w, -1).permute(0, 2, 3, 1, 4)",
+        "x = (attn @ v).view(b, w, self.num_heads, h, -1).permute(0, 3, 1, 2, 4)",
+    )
+    with pytest.raises(Unclear, match="with one row"):
+        adapted(tmp_path, "Attention", source)

@@ -23,7 +23,7 @@ class Layout:
     alone at a time, "ids", token ids (B, L) in the place of (B, L, D): positions depend on
     their number alone, "places", the positions themselves, or the "shape" (B, L) of the ids; `swap`
     are two axes that change places after that, and `column` is the place of an axis of length 1
-    that is put in at last: images are called with one column of pixels.
+    that is put in at last: images are called with one column or row of pixels.
     """
 
     words: str
@@ -127,8 +127,8 @@ CHANNELS_FIRST = (
 )
 """The orders of the axes of what is written for series and images with their channels first."""
 
-GRID = Layout("(B, H, W, D), with one column", column=2)
-"""The axes of attention, networks and layers that are written for images."""
+GRID = Layout("(B, H, W, D), with one row", column=1)
+"""The axes of attention, networks and layers of images, or of series of several features."""
 
 OF_IDS = Layout("(B, L), token ids", "ids")
 """The inputs of a positional encoding that looks at the length of its input alone."""
@@ -151,12 +151,12 @@ def layouts(component: str, argument: str = "") -> Sequence[Layout]:
     own = squashed(argument)
     numbers = [OF_PLACES if own in _PLACES else OF_SHAPE if own in _SHAPES else OF_IDS]
     numbers = numbers if component == "positional_encoding" else []
-    channels = CHANNELS_FIRST if component in (*NORMS, *_SUBLAYERS) else ()
+    channels = CHANNELS_FIRST if component in (*_NORMS, *_SUBLAYERS) else ()
     grid = [GRID] * (component in (*_SUBLAYERS, "encoder_layer"))
     return FOUR if component == "attention" else [*THREE, *numbers, *channels, *grid]
 
 
-NORMS = ("layer_norm", "rms_norm")
+_NORMS = ("layer_norm", "rms_norm")
 _SUBLAYERS = ("feed_forward", "multi_head_attention")
 
 

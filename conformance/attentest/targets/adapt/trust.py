@@ -16,7 +16,7 @@ from attentest.targets.adapt import probing
 from attentest.targets.adapt.adapter import Adapter
 from attentest.targets.adapt.code import Code
 from attentest.targets.adapt.encoders.idle_norms import gives, without_norm
-from attentest.targets.adapt.layouts import CHANNELS_FIRST, GRID, NORMS
+from attentest.targets.adapt.layouts import CHANNELS_FIRST, GRID
 from attentest.targets.adapt.parameters import routing
 from attentest.targets.adapt.parameters.found import FoundTable, Observed
 from attentest.targets.adapt.parameters.telling import few
@@ -157,9 +157,9 @@ def _of_numbers(
             f"{code.name} is not judged as {code.component}: {other}. What is judged, and what is "
             f"not: {_PAGE}. {_ANYWAY}."
         )
-    doubts = [*found.doubts, *_unplaced(found), *_of_axes(adapter)]
-    of_series = adapter.layout in CHANNELS_FIRST and code.component in NORMS  # over both axes
-    if not doubts or (not of_series and confirmed(code.component, adapter, found, choices)):
+    of_axes = _of_axes(adapter)
+    doubts = [*found.doubts, *_unplaced(found), *of_axes]
+    if not doubts or (not of_axes and confirmed(code.component, adapter, found, choices)):
         return ""
     return (
         f"{code.name} was taken for {code.component}, and the reading may be wrong: "
@@ -253,8 +253,12 @@ def _unplaced(found: FoundTable) -> list[str]:
 
 
 def _of_axes(adapter: Adapter) -> list[str]:
-    axes = adapter.layout in (*CHANNELS_FIRST, GRID)
-    return [f"it was called with {adapter.layout.words}"] * axes
+    """Return the doubt that code of series or images may work along another axis.
+
+    Rows that are alike show nothing of that; networks work on each position by itself.
+    """
+    other = adapter.component != "feed_forward" and adapter.layout in (*CHANNELS_FIRST, GRID)
+    return [f"it was called with {adapter.layout.words}"] * other
 
 
 def _measured(findings: Mapping[str, Finding]) -> dict[str, Value]:
