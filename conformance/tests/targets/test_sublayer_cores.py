@@ -182,3 +182,31 @@ class FeedForward(nn.Module):
 def test_square_matrices_that_are_no_network_are_a_question(tmp_path: Path) -> None:
     with pytest.raises(Unclear):
         adapted(tmp_path, "FeedForward", HIGHWAY)
+
+
+HALF = """
+from torch import nn
+
+
+class FeedForward(nn.Module):
+    def __init__(self, d_model, d_ff, dropout=0.1):
+        super().__init__()
+        self.w_1 = nn.Linear(d_model, d_ff)
+        self.w_2 = nn.Linear(d_ff, d_model)
+        self.drop = nn.Dropout(dropout)
+
+    def forward(self, x):
+        return x + 0.5 * self.drop(self.w_2(self.w_1(x).relu()))
+"""
+
+
+def test_half_a_step_of_a_network_is_a_question(tmp_path: Path) -> None:
+    with pytest.raises(Unclear, match="adds its input"):
+        adapted(tmp_path, "FeedForward", HALF)
+
+
+def test_strict_reports_a_residual_sum_inside(tmp_path: Path) -> None:
+    code = HALF.replace("0.5 * ", "")
+    assert broken(adapted(tmp_path, "FeedForward", code), formula_of("FeedForward")) == []
+    strict = adapted(tmp_path, "FeedForward", code, strict=True)
+    assert broken(strict, formula_of("FeedForward"))

@@ -41,6 +41,7 @@ from attentest.targets.adapt.unspecified.parameters import in_use, of_others
 from attentest.targets.adapt.unspecified.polarity import demand_polarity
 from attentest.targets.adapt.unspecified.stack_ends import scaled_or_combined
 from attentest.targets.adapt.unspecified.windows import window
+from attentest.targets.adapt.wrappers.core import adds_at_zero
 from attentest.targets.epsilons import epsilon_of_precision, inner_epsilon, other_epsilon
 from attentest_spec import Choices, Table
 from attentest_spec.choices import Value
@@ -158,7 +159,8 @@ def _of_numbers(
             f"not: {_PAGE}. {_ANYWAY}."
         )
     of_axes = _of_axes(adapter)
-    doubts = [*found.doubts, *_unplaced(found), *of_axes]
+    of_sums = ["it adds its input to a part of its result"] * adds_at_zero(probe, adapter)
+    doubts = [*found.doubts, *_unplaced(found), *of_axes, *of_sums]
     if not doubts or (not of_axes and confirmed(code.component, adapter, found, choices)):
         return ""
     return (

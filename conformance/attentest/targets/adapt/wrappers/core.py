@@ -89,7 +89,7 @@ def without_norm(
     if code.construction is None or not isinstance(module, nn.Module):
         return
     norms = _norms(module, probe.dtype)
-    if not norms and _adds_at_zero(probe, adapter):
+    if not norms and adds_at_zero(probe, adapter):
         yield code.wrapped(Wrapper(Core, CORE_SOURCE, WIDTH, _SUM_TAKEN_OFF, _sum_alone(adapter)))
     if len(norms) != 1 or (found.table and not found.unplaced):
         return
@@ -110,8 +110,10 @@ def _sum_alone(adapter: Adapter) -> dict[str, Any]:
     return {"residual": True} | ({} if output is None else {"part": output})
 
 
-def _adds_at_zero(probe: Probe, adapter: Adapter) -> bool:
+def adds_at_zero(probe: Probe, adapter: Adapter) -> bool:
     """Say whether a sublayer whose parameters are all 0 returns its first input as it is."""
+    if adapter.component not in COMPONENTS or not isinstance(probe.built, nn.Module):
+        return False
     try:
         sublayer = copy.deepcopy(probe.built)
     except Exception:  # tensors that were computed, as of a weight norm, have no copies
