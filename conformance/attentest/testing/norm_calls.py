@@ -42,7 +42,8 @@ class NormCall:
 def trains_its_rows(probe: Probe) -> None:
     """Demand that the weight and the bias of a norm are trained, and nothing else.
 
-    A row of the shape (1, 1, D) is one of the shape (D,): leading axes of length 1 broadcast.
+    A row of the shape (1, 1, D) is one of the shape (D,), and so is one of the shape (D, 1), of
+    series with their channels first: axes of length 1 broadcast.
     """
     held = probe.do("listing what it holds", lambda part: part.inventory())["parameters"]
     found = {
@@ -58,8 +59,7 @@ def trains_its_rows(probe: Probe) -> None:
 
 
 def _row(shape: tuple[int, ...]) -> tuple[int, ...]:
-    leading = next((axis for axis, size in enumerate(shape) if size != 1), len(shape) - 1)
-    return shape[max(0, leading) :]
+    return tuple(size for size in shape if size != 1) or shape[-1:]
 
 
 def build_norm(

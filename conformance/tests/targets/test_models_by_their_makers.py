@@ -51,3 +51,11 @@ def test_a_file_that_does_more_than_define_things_is_not_run(tmp_path):
 def test_two_functions_that_build_a_model_are_one_question(tmp_path):
     with pytest.raises(Unclear, match="EncoderDecoder could not be"):
         read(tmp_path, CLASSES, MAKER, MAKER)
+
+
+def test_a_name_for_no_annotation_is_no_class_of_settings(tmp_path):
+    flat = (SUPPORT / "wild_models" / "flat.py").read_text()
+    path = tmp_path / "flat.py"
+    path.write_text(f"import inspect\n\n{flat}\n\nempty = inspect.Parameter.empty\n")
+    backend = attentest.adapted(f"{path}:Transformer")
+    assert not any("empty()" in one for one in backend.understood)

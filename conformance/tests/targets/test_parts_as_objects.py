@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from mistaken_code import broken
 from proof import share
 from user_files import write_files
 
@@ -209,3 +210,56 @@ def test_a_number_by_default_for_keys_beside_heads_is_the_width_of_a_head(tmp_pa
     wrong = text.replace("k.shape[-1] ** 0.5", "k.shape[-1]")
     report = checked(write_files(tmp_path / "b", heads=wrong), target, "multi_head_attention")
     assert not report.conforms
+
+
+BLOCK = """
+    import torch
+    from torch import nn
+
+    class EncoderBlock(nn.Module):
+        def __init__(self, d_model, nhead, dim_feedforward, norm_factory, dropout=0.1):
+            super().__init__()
+            self.attn = nn.MultiheadAttention(d_model, nhead, dropout=dropout, batch_first=True)
+            self.norm1 = norm_factory(d_model)
+            self.norm2 = norm_factory(d_model)
+            self.fc1 = nn.Linear(d_model, dim_feedforward)
+            self.fc2 = nn.Linear(dim_feedforward, d_model)
+            self.drop = nn.Dropout(dropout)
+
+        def forward(self, x):
+            y = self.norm1(x)
+            x = x + self.drop(self.attn(y, y, y, need_weights=False)[0])
+            return x + self.drop(self.fc2(torch.relu(self.fc1(self.norm2(x)))))
+"""
+
+
+def test_norms_of_a_required_factory_are_those_of_torch(tmp_path):
+    path = write_files(tmp_path, block=BLOCK) / "block.py"
+    backend = attentest.adapted(f"{path}:EncoderBlock")
+    assert any("norm_factory makes norms" in one for one in backend.assumed)
+    compile(backend.written(), "own_backend.py", "exec")
+    assert broken(backend, "encoder.layer-formula") == []
+
+
+def test_mistake_in_a_layer_with_a_factory_of_norms_does_not_pass(tmp_path):
+    wrong = BLOCK.replace("self.norm2(x)", "self.norm1(x)")
+    path = write_files(tmp_path, block=wrong) / "block.py"
+    assert broken(attentest.adapted(f"{path}:EncoderBlock"), "encoder.layer-formula")
+
+
+def test_question_of_failing_calls_names_what_was_not_given(tmp_path):
+    source = """
+        from torch import nn
+
+        class FeedForward(nn.Module):
+            def __init__(self, d_model, d_ff):
+                super().__init__()
+                self.inner = nn.Linear(d_model, d_ff)
+                self.outer = nn.Linear(d_ff, d_model)
+
+            def forward(self, x, centroid=None):
+                return self.outer(self.inner(x + centroid.mean()).relu())
+    """
+    path = write_files(tmp_path, block=source) / "block.py"
+    with pytest.raises(Unclear, match="without centroid"):
+        attentest.adapted(f"{path}:FeedForward")

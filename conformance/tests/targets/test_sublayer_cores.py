@@ -108,3 +108,105 @@ def test_residual_sum_of_a_sublayer_has_its_own_input(tmp_path: Path) -> None:
     assert broken(adapted(tmp_path, name, PRE_NORM), formula_of(name)) == []
     with pytest.raises(Unclear):
         adapted(tmp_path, name, PRE_NORM.replace("+ x\n", "+ y\n"))
+
+
+SUM_ALONE = """
+from torch import nn
+
+
+class PointWiseFeedForward(nn.Module):
+    def __init__(self, hidden_units, dropout=0.1):
+        super().__init__()
+        self.conv1 = nn.Conv1d(hidden_units, hidden_units, kernel_size=1)
+        self.dropout1 = nn.Dropout(dropout)
+        self.relu = nn.ReLU()
+        self.conv2 = nn.Conv1d(hidden_units, hidden_units, kernel_size=1)
+        self.dropout2 = nn.Dropout(dropout)
+
+    def forward(self, inputs):
+        x = self.relu(self.dropout1(self.conv1(inputs.transpose(-1, -2))))
+        outputs = self.dropout2(self.conv2(x)).transpose(-1, -2)
+        outputs += inputs
+        return outputs
+"""
+
+
+def test_sublayer_with_its_residual_sum_alone_is_judged_without(tmp_path: Path) -> None:
+    name = "PointWiseFeedForward"
+    backend = adapted(tmp_path, name, SUM_ALONE)
+    assert any("its residual sum is a part" in one for one in backend.assumed)
+    compile(backend.written(), "own_backend.py", "exec")
+    assert broken(backend, formula_of(name)) == []
+
+
+def test_attention_with_its_residual_sum_alone_is_judged_without(tmp_path: Path) -> None:
+    code = BEFORE.replace("        x = self.norm(x)\n", "").replace(
+        "        self.norm = nn.LayerNorm(dim)\n", ""
+    )
+    code = code.replace("return self.to_out(", "return x + self.to_out(")
+    assert broken(adapted(tmp_path, "Attention", code), formula_of("Attention")) == []
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [
+        ("outputs += inputs", "outputs += 2 * inputs"),
+        ("outputs += inputs", "outputs = 2 * outputs + inputs"),
+        ("outputs += inputs", "outputs = outputs * inputs"),
+        ("self.relu(self.dropout1(self.conv1(", "(self.dropout1(self.conv1("),
+        ("self.conv2(x)", "self.relu(self.conv2(x))"),
+    ],
+)
+def test_mistake_in_a_sublayer_with_its_residual_sum_does_not_pass(
+    tmp_path: Path, right: str, wrong: str
+) -> None:
+    name = "PointWiseFeedForward"
+    assert asked_or_broken(tmp_path, name, SUM_ALONE, right, wrong, formula_of(name))
+
+
+HIGHWAY = """
+from torch import nn
+
+
+class FeedForward(nn.Module):
+    def __init__(self, d_model):
+        super().__init__()
+        self.gate = nn.Linear(d_model, d_model)
+        self.proj = nn.Linear(d_model, d_model)
+
+    def forward(self, x):
+        return self.gate(x).sigmoid() * self.proj(x).relu()
+"""
+
+
+def test_square_matrices_that_are_no_network_are_a_question(tmp_path: Path) -> None:
+    with pytest.raises(Unclear):
+        adapted(tmp_path, "FeedForward", HIGHWAY)
+
+
+HALF = """
+from torch import nn
+
+
+class FeedForward(nn.Module):
+    def __init__(self, d_model, d_ff, dropout=0.1):
+        super().__init__()
+        self.w_1 = nn.Linear(d_model, d_ff)
+        self.w_2 = nn.Linear(d_ff, d_model)
+        self.drop = nn.Dropout(dropout)
+
+    def forward(self, x):
+        return x + 0.5 * self.drop(self.w_2(self.w_1(x).relu()))
+"""
+
+
+def test_half_a_step_of_a_network_is_a_question(tmp_path: Path) -> None:
+    with pytest.raises(Unclear, match="adds its input"):
+        adapted(tmp_path, "FeedForward", HALF)
+
+
+def test_strict_reports_a_residual_sum_inside(tmp_path: Path) -> None:
+    code = HALF.replace("0.5 * ", "")
+    assert broken(adapted(tmp_path, "FeedForward", code), formula_of("FeedForward")) == []
+    strict = adapted(tmp_path, "FeedForward", code, strict=True)
+    assert broken(strict, formula_of("FeedForward"))

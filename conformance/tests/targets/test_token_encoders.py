@@ -30,6 +30,11 @@ SOUND = [
     ("causal_lm.py:TinyForCausalLM", "as its name says", "without attention_mask"),
     ("value_key_query.py:Encoder", "layers is judged", "mask: True may be attended"),
     ("gpt.py:GPT", "transformer.h is judged", "hides later positions by itself"),
+    (
+        "heads_masked.py:BertModel",
+        "encoder.layer is judged",
+        "attention_mask: True may be attended",
+    ),
 ]
 """Token encoders in different styles, and what is said of how each was read."""
 
@@ -45,6 +50,8 @@ MISTAKES = [
     ("value_key_query.py", "Encoder", "self.head_dim**0.5", "len(queries) ** 0.5"),
     ("value_key_query.py", "Encoder", "layer(out, out, out, mask)", "layer(out, out, out, None)"),
     ("value_key_query.py", "Encoder", "self.norm2(self", "self.norm1(self"),
+    ("heads_masked.py", "BertModel", "math.sqrt(q.size(-1))", "math.sqrt(x.size(-1))"),
+    ("heads_masked.py", "BertModel", "(1.0 - mask) * -10000.0", "mask * -10000.0"),
 ]
 """A file, its class, and an edit that plants a mistake."""
 

@@ -129,9 +129,11 @@ def _placed(code: Code, adapter: Adapter, only: str) -> tuple[Probe, Adapter, in
                 return probe, found, keys
     demand_network(code.name, code.component, probe)
     demand_vectors(code.name, probe, adapter)
+    left = ", ".join(_unnamed(adapter))
+    without = f", and without {left} (None by default)" * bool(left)
     raise Unclear(
         f"{code.name} could not be called as {code.component}. What was tried: {'; '.join(why)}. "
-        f"It was called with {adapter.arguments.words}.",
+        f"It was called with {adapter.arguments.words}{without}.",
         "If it is another component, name it with --as.",
         attempts=list(_attempts(code, adapter)),
         taken=code.component,

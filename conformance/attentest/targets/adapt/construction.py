@@ -26,7 +26,7 @@ from attentest.targets.adapt.fillings import (
     sizes_by_words,
     sizes_known,
 )
-from attentest.targets.adapt.names import AT_CALLS, CONFIGURATION, RATIO, SIZES
+from attentest.targets.adapt.names import AT_CALLS, CONFIGURATION, NORM_FACTORIES, RATIO, SIZES
 from attentest.targets.adapt.objects.configuration import Fields, fields_read, holds_settings
 from attentest.targets.adapt.objects.parts import class_given, parts_of, several_parts
 from attentest.targets.adapt.objects.settings import (
@@ -93,6 +93,8 @@ class Construction:
         """The assumptions about the parts that it is built with: those of other files."""
         said = []
         for own, one in self.fillings.items():
+            if one.words == nn.LayerNorm.__name__ and squashed(own) in NORM_FACTORIES:
+                said.append(f"assumed that {own} makes norms, and judged with torch.nn.LayerNorm")
             part = one.value
             if not isinstance(part, Construction):
                 continue
@@ -169,6 +171,9 @@ def construction(thing: Callable[..., Any], component: str, reading: Reading) ->
         name = part.__name__
         read[own] = Filling(f"{name}({inner[own].words})", inner[own], inner[own].known)
         unknown.remove(own)
+    for own in [one for one in unknown if _makes_norms(arguments[one])]:
+        read[own] = fixed(nn.LayerNorm)
+        unknown.remove(own)
     numbers = sizes_known(one for own, one in read.items() if own not in inner)
     for own, said in sizes_by_words(component, unknown, numbers).items():
         if several_parts(thing, component, [own]) and not _is_axis(thing, read, own, said):
@@ -187,6 +192,11 @@ def construction(thing: Callable[..., Any], component: str, reading: Reading) ->
         {own: filling for own, filling in read.items() if filling is not None},
         frozenset(arguments).union(*(one.arguments for one in inner.values())),
     )
+
+
+def _makes_norms(parameter: inspect.Parameter) -> bool:
+    """Say whether a required argument is the function that makes the norms, and no name of one."""
+    return squashed(parameter.name) in NORM_FACTORIES and parameter.annotation not in (str, "str")
 
 
 def _activations_by_name(

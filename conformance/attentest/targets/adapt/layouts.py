@@ -22,16 +22,19 @@ class Layout:
     `fold` says what a call gets: the whole tensor, one with the heads in the batch, or one matrix
     alone at a time, "ids", token ids (B, L) in the place of (B, L, D): positions depend on
     their number alone, "places", the positions themselves, or the "shape" (B, L) of the ids; `swap`
-    are two axes that change places after that.
+    are two axes that change places after that, and `column` is the place of an axis of length 1
+    that is put in at last: images are called with one column or row of pixels.
     """
 
     words: str
     fold: Literal["whole", "heads", "alone", "ids", "places", "shape"] = "whole"
     swap: tuple[int, int] | None = None
+    column: int | None = None
 
     def enter(self, x: Tensor) -> Sequence[Tensor]:
         """Return what each call gets of the contract's `x`."""
-        return [one if self.swap is None else one.transpose(*self.swap) for one in self.split(x)]
+        turned = [one if self.swap is None else one.transpose(*self.swap) for one in self.split(x)]
+        return turned if self.column is None else [one.unsqueeze(self.column) for one in turned]
 
     def split(self, x: Tensor) -> Sequence[Tensor]:
         """Return `x` as each call gets it, before axes change places: for masks and weights."""
@@ -39,6 +42,8 @@ class Layout:
 
     def leave(self, outputs: Sequence[Tensor], like: Tensor) -> Tensor:
         """Return the contract's tensor from what each call gave; `like` has its leading axes."""
+        if self.column is not None:
+            outputs = [one.squeeze(self.column) for one in outputs]
         turned = [one if self.swap is None else one.transpose(*self.swap) for one in outputs]
         return self.join(turned, like)
 
@@ -59,22 +64,28 @@ class Layout:
         if self.fold == "places":
             return f"torch.arange({x}.shape[1], device={x}.device).expand({x}.shape[:2])"
         split = {"heads": heads, "alone": f"{heads}[i]"}.get(self.fold, "")
-        return f"{x}{split}{self.code_of_swap()}"
+        return f"{x}{split}{self._code_of_swap()}{self._code_of_column('unsqueeze')}"
 
     def code_leaving(self, outputs: str, like: Tensor, *, swapped: bool = True) -> str:
         """Return an expression for the contract's tensor; see :meth:`leave` and :meth:`join`.
 
         `outputs` is the result of the one call, or the list of the results of all calls.
         """
-        turn = self.code_of_swap() if swapped else ""
+        turn = self.code_of_turn() if swapped else ""
         if self.fold == "alone":
             outputs = f"torch.stack({outputs})"
         whole = self.fold in ("heads", "alone") and like.ndim == 4
         return f"{outputs}{turn}" + f".unflatten(0, {tuple(like.shape[:2])})" * whole
 
-    def code_of_swap(self) -> str:
-        """Return the text that changes the axes of an expression in front of it."""
+    def code_of_turn(self) -> str:
+        """Return the text that gives an output in front of it the axes of the contract."""
+        return f"{self._code_of_column('squeeze')}{self._code_of_swap()}"
+
+    def _code_of_swap(self) -> str:
         return "" if self.swap is None else f".transpose{self.swap}"
+
+    def _code_of_column(self, method: str) -> str:
+        return "" if self.column is None else f".{method}({self.column})"
 
 
 def split(x: Tensor, fold: str) -> Sequence[Tensor]:
@@ -110,6 +121,15 @@ THREE = (
 )
 """The orders of the axes of every other component, the contract's own first."""
 
+CHANNELS_FIRST = (
+    Layout("(B, D, L), channels first", swap=(1, 2)),
+    Layout("(B, D, H, W), channels first, with one column", swap=(1, 2), column=3),
+)
+"""The orders of the axes of what is written for series and images with their channels first."""
+
+GRID = Layout("(B, H, W, D), with one row", column=1)
+"""The axes of attention, networks and layers of images, or of series of several features."""
+
 OF_IDS = Layout("(B, L), token ids", "ids")
 """The inputs of a positional encoding that looks at the length of its input alone."""
 
@@ -131,7 +151,13 @@ def layouts(component: str, argument: str = "") -> Sequence[Layout]:
     own = squashed(argument)
     numbers = [OF_PLACES if own in _PLACES else OF_SHAPE if own in _SHAPES else OF_IDS]
     numbers = numbers if component == "positional_encoding" else []
-    return FOUR if component == "attention" else [*THREE, *numbers]
+    channels = CHANNELS_FIRST if component in (*_NORMS, *_SUBLAYERS) else ()
+    grid = [GRID] * (component in (*_SUBLAYERS, "encoder_layer"))
+    return FOUR if component == "attention" else [*THREE, *numbers, *channels, *grid]
+
+
+_NORMS = ("layer_norm", "rms_norm")
+_SUBLAYERS = ("feed_forward", "multi_head_attention")
 
 
 def sequence_first(layout: Layout) -> bool:

@@ -315,6 +315,12 @@ REQUIRED: Mapping[str, Any] = {
 }
 """Usual values of required arguments: every value is judged by the same formula."""
 
+NORM_FACTORIES = words(
+    "normlayer normfactory normclass normcls normfn normbuilder normalizationlayer "
+    "normalizationclass normalizationcls layernormclass layernormcls layernormfactory"
+)
+"""Names of the function or the class that makes the norms of a layer, of their width."""
+
 CLASSES = words("numclasses nclasses nclass classes numlabels nlabels numclass labels")
 """The number of classes that the head of an encoder tells apart: heads are not judged."""
 

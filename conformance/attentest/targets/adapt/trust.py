@@ -16,6 +16,7 @@ from attentest.targets.adapt import probing
 from attentest.targets.adapt.adapter import Adapter
 from attentest.targets.adapt.code import Code
 from attentest.targets.adapt.encoders.idle_norms import gives, without_norm
+from attentest.targets.adapt.layouts import CHANNELS_FIRST, GRID
 from attentest.targets.adapt.parameters import routing
 from attentest.targets.adapt.parameters.found import FoundTable, Observed
 from attentest.targets.adapt.parameters.telling import few
@@ -40,6 +41,7 @@ from attentest.targets.adapt.unspecified.parameters import in_use, of_others
 from attentest.targets.adapt.unspecified.polarity import demand_polarity
 from attentest.targets.adapt.unspecified.stack_ends import scaled_or_combined
 from attentest.targets.adapt.unspecified.windows import window
+from attentest.targets.adapt.wrappers.core import adds_at_zero
 from attentest.targets.epsilons import epsilon_of_precision, inner_epsilon, other_epsilon
 from attentest_spec import Choices, Table
 from attentest_spec.choices import Value
@@ -156,8 +158,10 @@ def _of_numbers(
             f"{code.name} is not judged as {code.component}: {other}. What is judged, and what is "
             f"not: {_PAGE}. {_ANYWAY}."
         )
-    doubts = [*found.doubts, *_unplaced(found)]
-    if not doubts or confirmed(code.component, adapter, found, choices):
+    of_axes = _of_axes(adapter)
+    of_sums = ["it adds its input to a part of its result"] * adds_at_zero(probe, adapter)
+    doubts = [*found.doubts, *_unplaced(found), *of_axes, *of_sums]
+    if not doubts or (not of_axes and confirmed(code.component, adapter, found, choices)):
         return ""
     return (
         f"{code.name} was taken for {code.component}, and the reading may be wrong: "
@@ -248,6 +252,15 @@ def _beside_the_table(code: Code, probe: Probe, found: FoundTable) -> list[str]:
 def _unplaced(found: FoundTable) -> list[str]:
     names = few(found.unplaced)
     return [f"the spec has no place for {names}"] if names else []
+
+
+def _of_axes(adapter: Adapter) -> list[str]:
+    """Return the doubt that code of series or images may work along another axis.
+
+    Rows that are alike show nothing of that; networks work on each position by itself.
+    """
+    other = adapter.component != "feed_forward" and adapter.layout in (*CHANNELS_FIRST, GRID)
+    return [f"it was called with {adapter.layout.words}"] * other
 
 
 def _measured(findings: Mapping[str, Finding]) -> dict[str, Value]:

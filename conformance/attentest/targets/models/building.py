@@ -222,7 +222,7 @@ class _Options:
             name: one
             for name, one in self.space.items()
             if inspect.isclass(one) and one is not self.top and not name.startswith("_")
-            if one is not SimpleNamespace
+            if one not in (SimpleNamespace, inspect.Parameter.empty)  # that of no annotation
         }
         annotated = [name for name, one in classes.items() if one is parameter.annotation]
         if annotated and not issubclass(classes[annotated[0]], nn.Module):

@@ -165,8 +165,9 @@ class _Found:
         """Return the stack in the class as code."""
         demand_least_width(self.built, self.sizes, name, "the class of its layers")
         alone = None if self.component == "decoder" else self._sub_module()
-        if alone and self.tables and self._wrapping(name).changes_input(alone[0].path):
-            alone = None
+        if alone and self.tables:
+            around, path = self._wrapping(name), alone[0].path
+            alone = None if around.changes_input(path) or around.gives_more(path) else alone
         if alone is None:
             return self._code(thing, name, *self._wrapping(name).inner())
         masked = self._wrapping(name).masked() if self.tables else None

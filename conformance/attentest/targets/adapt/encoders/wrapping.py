@@ -132,6 +132,33 @@ class Wrapping:
             return False
         return False
 
+    def gives_more(self, path: str) -> bool:
+        """Say whether the module at `path` in the whole cannot do with what it has to be given.
+
+        It may get a list of None for its layers where the default is None, which has no items.
+        """
+        ids = torch.randint(3, self.sizes.source_vocabulary - 3, (BATCH, LENGTH))
+        stack = self.whole.get_submodule(path)
+        failed: list[bool] = []
+
+        def enter(call: Callable[..., Any], *args: Any, **named: Any) -> Any:
+            whole = call(*args, **named)
+            needed = _needed(inspect.signature(call), args, named)
+            try:
+                call(**needed)
+            except Exception:  # code that a user wrote may raise anything
+                failed.append(len(needed) < len([*args, *named]))
+            return whole
+
+        try:
+            for given in self.calls(ids):
+                with suppress(Exception), undisturbed(), replaced(stack, enter):
+                    self.module(**given)
+                    return any(failed)
+        except Unclear:  # how it is called is not said: its stack may be all the same
+            return False
+        return False
+
     @property
     def _masks(self) -> list[str]:
         return [one for one in self.parameters if _hides(one)]
@@ -204,6 +231,18 @@ class Wrapping:
             stack = inner(self.whole, self.sizes)
             assert isinstance(stack, EmbeddedStack)
             return not torch.equal(stack(x), stack(x, keep=keep))
+
+
+def _needed(
+    signature: inspect.Signature, args: Sequence[Any], named: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return those of the arguments of a call that have no default, by their names."""
+    given = signature.bind(*args, **named).arguments
+    return {
+        own: given[own]
+        for own, one in signature.parameters.items()
+        if one.default is one.empty and own in given
+    }
 
 
 def of_source(mask: str) -> bool:

@@ -103,9 +103,8 @@ def find_table(
 ) -> FoundTable:
     """Find which parameter of the module that `build` makes is which of `component`.
 
-    `call` takes the module and the contract's inputs as tensors, `settled_places` are entries of
-    the table that the user gives. Names and shapes decide, and what they leave open is tried
-    against the oracle. Raises nothing for what the module does.
+    `call` takes the module and the inputs of the contract, `settled_places` are entries that the
+    user gives. Names and shapes decide, and the oracle what they leave open. Raises nothing.
     """
     first = _searched(build, component, call, settled_places or {}, DISTINCT)
     seen = first.observed
@@ -113,8 +112,9 @@ def find_table(
         return first
     for width in inner_widths(seen.module, seen.sizes):  # code that takes no inner width has one
         found = _searched(build, component, call, settled_places or {}, DISTINCT.but(d_ff=width))
-        if found.table:
-            return found
+        if found.table:  # the shapes of square matrices say nothing of what they are
+            square = ["its matrices are as wide as the model"] * (width == DISTINCT.d_model)
+            return replace(found, doubts=(*found.doubts, *square))
         first = replace(found, observed=seen)
     return first
 

@@ -235,9 +235,12 @@ def _without_gate(held: list[Unit], sizes: Sizes) -> Iterator[Entries]:
 def _widths(inner: Unit, sizes: Sizes) -> list[Axes]:
     """Return the inner width that was asked for, or else the one that there is.
 
-    A width that is not the asked one stays a mistake: loading says so.
+    A width that is not the asked one stays a mistake: loading says so. Where the model's was asked
+    for, both axes have it.
     """
     lengths = [length for length in squeezed(inner.shape) if length != sizes.d_model]
+    if sizes.d_ff == sizes.d_model and not lengths:
+        return [{"f": sizes.d_ff}]
     return [{"f": sizes.d_ff if sizes.d_ff in lengths else length} for length in lengths[:1]]
 
 

@@ -1,4 +1,4 @@
-"""Sublayers that hold their own norm, and perhaps their residual sum: the rest of them is judged.
+"""Sublayers that hold their own norm, their residual sum, or both: the rest of them is judged.
 
 The class needs nothing else of the suite: reproductions and written adapters contain its source.
 """
@@ -26,7 +26,8 @@ COMPONENTS = ("feed_forward", "multi_head_attention")
 class Core(nn.Module):
     """The result of `sublayer` without its norm at the path `norm`, which passes its input on.
 
-    With `residual`, the first input is taken from the result, or its part `part`, again.
+    The path is "" for none. With `residual`, the first input is taken from the result, or its part
+    `part`, again.
     """
 
     def __init__(
@@ -34,13 +35,14 @@ class Core(nn.Module):
         sublayer: nn.Module,
         width: int,
         *,
-        norm: str,
+        norm: str = "",
         residual: bool = False,
         part: int | str | None = None,
     ) -> None:
         super().__init__()
-        place, _, own = norm.rpartition(".")
-        setattr(sublayer.get_submodule(place), own, nn.Identity())
+        if norm:
+            place, _, own = norm.rpartition(".")
+            setattr(sublayer.get_submodule(place), own, nn.Identity())
         self.sublayer = sublayer
         self.width, self.residual, self.part = width, residual, part
 
@@ -71,6 +73,10 @@ _TAKEN_OFF = (
     "assumed that its norm ({}){} of its own: what it computes without is judged. If you meant the "
     "component alone, this is a mistake, and --strict reports it"
 )
+_SUM_TAKEN_OFF = (
+    "assumed that its residual sum is a part of its own: what it computes without is judged. If "
+    "its caller adds the input too, this is a mistake, and --strict reports it"
+)
 
 
 def without_norm(
@@ -83,6 +89,8 @@ def without_norm(
     if code.construction is None or not isinstance(module, nn.Module):
         return
     norms = _norms(module, probe.dtype)
+    if not norms and adds_at_zero(probe, adapter):
+        yield code.wrapped(Wrapper(Core, CORE_SOURCE, WIDTH, _SUM_TAKEN_OFF, _sum_alone(adapter)))
     if len(norms) != 1 or (found.table and not found.unplaced):
         return
     output = adapter.returns.output
@@ -95,6 +103,26 @@ def without_norm(
         options |= {} if output is None else {"part": output}
         sentence = _TAKEN_OFF.format(norms[0], beside)
         yield code.wrapped(Wrapper(Core, CORE_SOURCE, WIDTH, sentence, options))
+
+
+def _sum_alone(adapter: Adapter) -> dict[str, Any]:
+    output = adapter.returns.output
+    return {"residual": True} | ({} if output is None else {"part": output})
+
+
+def adds_at_zero(probe: Probe, adapter: Adapter) -> bool:
+    """Say whether a sublayer whose parameters are all 0 returns its first input as it is."""
+    if adapter.component not in COMPONENTS or not isinstance(probe.built, nn.Module):
+        return False
+    try:
+        sublayer = copy.deepcopy(probe.built)
+    except Exception:  # tensors that were computed, as of a weight norm, have no copies
+        return False
+    for one in sublayer.parameters():
+        one.data.zero_()
+    given = probe.given(adapter)
+    found = replace(probe, built=sublayer).called(adapter, given)
+    return isinstance(found, Tensor) and torch.equal(found, next(iter(given.values())))
 
 
 class _Ones(nn.Module):

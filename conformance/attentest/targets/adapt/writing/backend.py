@@ -285,7 +285,7 @@ class Written:
             wide = layout.fold != "whole" and self.code.component in _WIDE
             return f"{part}{turn}" + f".unflatten(0, {self._like}.shape[:2])" * wide
 
-        output = left(returns.output, layout.code_of_swap())
+        output = left(returns.output, layout.code_of_turn())
         if returns.added:
             output = f"{self._like} + {output}.to({self._like}.dtype)"
         if self.code.component != "attention":
