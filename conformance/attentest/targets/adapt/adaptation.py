@@ -17,11 +17,10 @@ from attentest.targets.adapt import calling, options, probing, trust
 from attentest.targets.adapt.adapter import Adapter
 from attentest.targets.adapt.advice.trials import answered
 from attentest.targets.adapt.arrays import read_by_library
-from attentest.targets.adapt.assumptions.arguments import arguments_of
 from attentest.targets.adapt.assumptions.choices import (
     FIXED_DROPOUT,
     IDLE_DROPOUT,
-    assumed,
+    assumed_of_code,
     chosen,
     declared_choices,
     guess_of,
@@ -29,7 +28,6 @@ from attentest.targets.adapt.assumptions.choices import (
     summary,
     unusual,
 )
-from attentest.targets.adapt.assumptions.denied import denied
 from attentest.targets.adapt.assumptions.epsilons import given_for_none
 from attentest.targets.adapt.code import Code, code_of, of_instance
 from attentest.targets.adapt.components import component_guessed, component_named
@@ -334,13 +332,12 @@ def _adapted(code: Code, reading: Reading) -> Adapted:
         raise Unclear(asked)
     entering, unsure = entering_of(code, reading, fits=explained)
     declared = declared_choices(shown, reading)
-    given = arguments_of(code, reading)
     judged_as = f"{code.name} is judged as {code.component}{guess_of(code) * guessed}"
     assumptions = (
         *found.idle,
         *[interleaved.SENTENCE] * found.interleaved,
         *unsure,
-        *assumed(declared, reading, dict(denied(declared, code.component, given))),
+        *assumed_of_code(declared, reading, code),
         *given_for_none(code, reading),
         *(code.construction.assumed if code.construction is not None else []),
         *constants.assumed(code.constants),

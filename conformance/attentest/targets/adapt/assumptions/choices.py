@@ -101,6 +101,12 @@ def assumed(
             )
 
 
+def assumed_of_code(declared: Mapping[str, Value], reading: Reading, code: Code) -> Iterator[str]:
+    """Yield what is assumed of the choices of a component."""
+    denials = dict(denied(declared, code.component, arguments_of(code, reading)))
+    return assumed(declared, reading, denials)
+
+
 def assumed_of_call(
     declared: Mapping[str, Value], reading: Reading, component: str, building: Call
 ) -> list[str]:
