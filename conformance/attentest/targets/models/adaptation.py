@@ -33,8 +33,8 @@ from attentest.targets.adapt.parameters.building import DISTINCT
 from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.adapt.reading import Reading, Unclear
 from attentest.targets.adapt.ungiven import sentence
+from attentest.targets.adapt.unspecified.assignments import demand_assignment
 from attentest.targets.constants.models import demand_effect, demand_explanation
-from attentest.targets.models.assignment import demand_assignment
 from attentest.targets.models.building import building
 from attentest.targets.models.fixed_rows import with_free_rows
 from attentest.targets.models.inferring import Inferred, infer, probe_of
