@@ -2,12 +2,13 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from typing import Annotated
 
 from attentest.harness.arithmetic import arithmetic, unrounded
 from attentest.harness.subject import Probe
 from attentest.harness.tolerances import as_floats, largest
 from attentest_spec.contract import Input
-from attentest_spec.setting import Array, Floats
+from attentest_spec.setting import Floats
 
 STEPS = (1e-6, 1e-7)
 """Steps of a central difference, whose error is the step squared plus rounding over the step.
@@ -26,7 +27,7 @@ Steps = Mapping[str, Floats]
 def slope_along(
     probe: Probe,
     inputs: tuple[Input, ...],
-    cotangent: Array,
+    cotangent: Annotated[Floats, "*shape"],
     moves: Steps,
     step: float,
     steps: Sequence[Floats | None] = (),
@@ -35,7 +36,7 @@ def slope_along(
 ) -> float:
     """Return the central difference of the reference's output, weighted by the cotangent.
 
-    With `own` it is that of the part itself.
+    The cotangent has the shape of the output. With `own` it is that of the part itself.
     """
     ahead, behind = (
         output_along(probe, inputs, steps, moves, one, own=own) for one in (step, -step)
@@ -51,7 +52,7 @@ def extrapolated(coarse: float, fine: float) -> float:
 def has_kink(
     probe: Probe,
     inputs: tuple[Input, ...],
-    cotangent: Floats,
+    cotangent: Annotated[Floats, "*shape"],
     moves: Steps,
     steps: Sequence[Floats | None] = (),
     *,
@@ -61,7 +62,8 @@ def has_kink(
 
     There no number is the slope, and every one between the two may be the gradient. An input of
     zeros, or short numbers that cancel, put a relu there exactly. Where a slope only changes fast,
-    the difference falls with the step. With `own` the slopes are those of the part itself.
+    the difference falls with the step. The cotangent has the shape of the output. With `own` the
+    slopes are those of the part itself.
     """
     output = output_along(probe, inputs, steps, moves, 0.0, own=own)
     bends = []
@@ -82,18 +84,21 @@ def output_along(
     step: float,
     *,
     own: bool,
-) -> Floats:
+) -> Annotated[Floats, "*shape"]:
     """Return the output where inputs and parameters are moved: of the part itself, or the formula.
 
-    No `steps` leave the inputs where they are.
+    It has the shape of the component's output. No `steps` leave the inputs where they are.
     """
     with parameters_moved(probe, moves, step, load=own):
         given = along(inputs, steps or [None] * len(inputs), step)
         return as_floats(probe.output(*given)) if own else formula(probe, given)
 
 
-def formula(probe: Probe, inputs: tuple[Input, ...]) -> Floats:
-    """Return the reference's output without parts in float32, where small steps are lost."""
+def formula(probe: Probe, inputs: tuple[Input, ...]) -> Annotated[Floats, "*shape"]:
+    """Return the reference's output, in its shape, without parts in float32.
+
+    Small steps are lost in these.
+    """
     smooth = unrounded(probe.subject.choices)
     return as_floats(probe.expected(*inputs, choices=smooth).output)
 

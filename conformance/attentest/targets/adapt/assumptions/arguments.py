@@ -20,7 +20,7 @@ def arguments_of(code: Code, reading: Reading) -> dict[str, object]:
     the user gives as words are numbers where they are read as such.
     """
     found: dict[str, object] = {}
-    held = constructor_arguments(code.thing) if callable(code.thing) else {}
+    held = _arguments(code.thing)
     filled = code.construction.fillings if code.construction is not None else {}
     for own, parameter in held.items():
         if own in filled:
@@ -30,6 +30,14 @@ def arguments_of(code: Code, reading: Reading) -> dict[str, object]:
         if value is not Parameter.empty:
             found[own] = value
     return _flat(found)
+
+
+def _arguments(thing: object) -> dict[str, Parameter]:
+    """Return the arguments of a function or a class, {} where it has no signature in Python."""
+    try:
+        return constructor_arguments(thing) if callable(thing) else {}
+    except (TypeError, ValueError):  # functions of C
+        return {}
 
 
 def _flat(arguments: Mapping[str, object]) -> dict[str, object]:
@@ -77,7 +85,7 @@ def arguments_in(building: Call) -> dict[str, object]:
         return {}
     names = {**building.space, "sizes": SIZES}
     made = eval(ast.unparse(call.func), names)
-    held = constructor_arguments(made) if callable(made) else {}
+    held = _arguments(made)
     found = {own: one.default for own, one in held.items() if one.default is not Parameter.empty}
     for own in list(held)[: len(call.args)]:
         found.pop(own, None)
