@@ -33,7 +33,7 @@ _ROWS = {"norm_epsilon": "one number", "rms_epsilon": "zeros"}
 """The rows that have no value without each epsilon."""
 
 _LEAST = 1e-12
-"""The smallest epsilon that is told from none."""
+"""The smallest epsilon that is distinguished from none."""
 
 
 def given_for_none(code: Code, reading: Reading) -> Iterator[str]:
