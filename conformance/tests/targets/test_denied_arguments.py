@@ -171,6 +171,19 @@ def test_the_call_that_builds_a_model_is_read_as_well() -> None:
     assert "the paper's" not in one
 
 
+def _refusing(width: int) -> None:
+    raise ValueError(f"no settings for a width of {width}")
+
+
+def test_settings_that_refuse_the_sizes_are_left_out() -> None:
+    expression = "_made(width=_refusing(sizes.d_model), activation='gelu')"
+    building = SimpleNamespace(
+        expression=expression, space={"_made": _made, "_refusing": _refusing}
+    )
+    (one,) = assumed_of_call({"activation": "relu"}, Reading(), "model", building)
+    assert "though the argument activation is gelu" in one
+
+
 def test_choices_that_the_user_declares_are_not_assumed() -> None:
     building = SimpleNamespace(expression="_made(sizes.d_model)", space={"_made": _made})
     declared = Reading(choices={"norm_epsilon": 1e-5})

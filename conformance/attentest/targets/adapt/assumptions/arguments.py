@@ -1,7 +1,8 @@
 """The values that the arguments of a constructor or a function have."""
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from inspect import Parameter
 from typing import Any, Protocol
 
@@ -23,13 +24,20 @@ def arguments_of(code: Code, reading: Reading) -> dict[str, object]:
     held = _arguments(code.thing)
     filled = code.construction.fillings if code.construction is not None else {}
     for own, parameter in held.items():
+        value = reading.given.get(own, parameter.default)
         if own in filled:
-            value: object = filled[own].value(SIZES)
-        else:
-            value = reading.given.get(own, parameter.default)
+            value = _evaluated(partial(filled[own].value, SIZES))
         if value is not Parameter.empty:
             found[own] = value
     return _flat(found)
+
+
+def _evaluated(value: Callable[[], object]) -> object:
+    """Return a value at the sizes here, empty where settings of the user's refuse these sizes."""
+    try:
+        return value()
+    except Exception:  # code that a user wrote may raise anything
+        return Parameter.empty
 
 
 def _arguments(thing: object) -> dict[str, Parameter]:
@@ -91,5 +99,5 @@ def arguments_in(building: Call) -> dict[str, object]:
         found.pop(own, None)
     for one in call.keywords:
         if one.arg is not None:
-            found[one.arg] = eval(ast.unparse(one.value), names)
-    return _flat(found)
+            found[one.arg] = _evaluated(partial(eval, ast.unparse(one.value), names))
+    return _flat({own: one for own, one in found.items() if one is not Parameter.empty})
