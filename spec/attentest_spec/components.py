@@ -67,14 +67,14 @@ _PARTS = (
     Component("rms_norm", "rms_norm", ("x",)),
     Component("feed_forward", "feed_forward", ("x",)),
     Component("mixture_of_experts", "mixture_of_experts", ("x",), ("feed_forward",)),
-    Component("residual", "residual", ("x", "sublayer"), ("layer_norm",)),
+    Component("residual", "residual", ("x", "sublayer"), ("layer_norm", "rms_norm")),
     Component(
         "encoder_layer",
         "encoder",
         ("x", "mask"),
         ("multi_head_attention", "feed_forward", "residual"),
     ),
-    Component("encoder", "encoder", ("x", "mask"), ("encoder_layer", "layer_norm")),
+    Component("encoder", "encoder", ("x", "mask"), ("encoder_layer", "layer_norm", "rms_norm")),
     Component(
         "decoder_layer",
         "decoder",
@@ -85,7 +85,7 @@ _PARTS = (
         "decoder",
         "decoder",
         ("x", "memory", "source_mask", "target_mask"),
-        ("decoder_layer", "layer_norm"),
+        ("decoder_layer", "layer_norm", "rms_norm"),
     ),
     Component("generator", "generator", ("x",)),
     Component(

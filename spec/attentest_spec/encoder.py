@@ -5,8 +5,8 @@ from functools import partial
 from typing import Annotated
 
 from attentest_spec.feed_forward import feed_forward
-from attentest_spec.layer_norm import layer_norm
 from attentest_spec.multi_head_attention import multi_head_attention
+from attentest_spec.norm import norm
 from attentest_spec.residual import wrap
 from attentest_spec.setting import Floats, Mask, Setting, reported
 
@@ -63,4 +63,4 @@ def stack(
     """
     for number in range(given.sizes.layers):
         x = layer(given.under(f"layers.{number}"), x)
-    return layer_norm(given.under("norm"), x) if given.choices.final_norm == "present" else x
+    return norm(given.under("norm"), x) if given.choices.final_norm == "present" else x

@@ -8,10 +8,9 @@ from attentest_spec.choices import Choices
 from attentest_spec.embedding import embedding
 from attentest_spec.feed_forward import feed_forward
 from attentest_spec.generator import generator
-from attentest_spec.layer_norm import layer_norm
 from attentest_spec.multi_head_attention import multi_head_attention
+from attentest_spec.norm import norm
 from attentest_spec.positional_encoding import table
-from attentest_spec.rms_norm import rms_norm
 from attentest_spec.setting import Array, Floats, Mask, Setting, Tokens, reported
 
 ATTENTION, FEED_FORWARD = "self_attention", "feed_forward"
@@ -147,11 +146,6 @@ def same_document(positions: Annotated[Tokens, "B T"]) -> Annotated[Mask, "B 1 T
     number = np.cumsum(begins, axis=1)
     same: Mask = number[:, None, :, None] == number[:, None, None, :]
     return same
-
-
-def norm(given: Setting, x: Annotated[Floats, "*rows D"]) -> Annotated[Floats, "*rows D"]:
-    """Return the rows of x (.., D) under the norm that the choice `norm_kind` names."""
-    return rms_norm(given, x) if given.choices.norm_kind == "rms" else layer_norm(given, x)
 
 
 def _attention_branch(

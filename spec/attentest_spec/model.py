@@ -6,8 +6,8 @@ from attentest_spec.decoder import decoder
 from attentest_spec.embedding import embedding
 from attentest_spec.encoder import encoder
 from attentest_spec.generator import generator
-from attentest_spec.layer_norm import layer_norm
 from attentest_spec.masks import padding_mask, target_mask
+from attentest_spec.norm import norm
 from attentest_spec.positional_encoding import positional_encoding
 from attentest_spec.setting import Floats, Setting, Tokens
 
@@ -60,4 +60,4 @@ def embed(
     summed = positional_encoding(given.under(f"{side}_positions"), looked_up)
     if given.choices.embedding_norm == "none":
         return summed
-    return layer_norm(given.under(f"{side}_embedding_norm"), summed)
+    return norm(given.under(f"{side}_embedding_norm"), summed)

@@ -147,6 +147,10 @@ def _rms_norm(sizes: Sizes, choices: Choices) -> Shapes:
     return {name: (sizes.d_model,) for name, there in leaves.items() if there}
 
 
+def _norm(sizes: Sizes, choices: Choices) -> Shapes:
+    return (_rms_norm if choices.norm_kind == "rms" else _layer_norm)(sizes, choices)
+
+
 def _multi_head_attention(sizes: Sizes, choices: Choices) -> Shapes:
     inner = head_width(sizes, choices) * sizes.heads
     shared = head_width(sizes, choices) * key_heads(sizes, choices)
@@ -207,26 +211,26 @@ def _embedding(sizes: Sizes, choices: Choices) -> Shapes:
 
 
 def _residual(sizes: Sizes, choices: Choices) -> Shapes:
-    return _under("norm", _layer_norm(sizes, choices))
+    return _under("norm", _norm(sizes, choices))
 
 
 def _encoder_layer(sizes: Sizes, choices: Choices) -> Shapes:
     return (
         _under("self_attention", _multi_head_attention(sizes, choices))
-        | _under("self_attention_norm", _layer_norm(sizes, choices))
+        | _under("self_attention_norm", _norm(sizes, choices))
         | _under("feed_forward", _feed_forward(sizes, choices))
-        | _under("feed_forward_norm", _layer_norm(sizes, choices))
+        | _under("feed_forward_norm", _norm(sizes, choices))
     )
 
 
 def _decoder_layer(sizes: Sizes, choices: Choices) -> Shapes:
     return (
         _under("self_attention", _multi_head_attention(sizes, choices))
-        | _under("self_attention_norm", _layer_norm(sizes, choices))
+        | _under("self_attention_norm", _norm(sizes, choices))
         | _under("cross_attention", _multi_head_attention(sizes, unordered(choices)))
-        | _under("cross_attention_norm", _layer_norm(sizes, choices))
+        | _under("cross_attention_norm", _norm(sizes, choices))
         | _under("feed_forward", _feed_forward(sizes, choices))
-        | _under("feed_forward_norm", _layer_norm(sizes, choices))
+        | _under("feed_forward_norm", _norm(sizes, choices))
     )
 
 
@@ -235,7 +239,7 @@ def _stack(layer: Shapes, sizes: Sizes, choices: Choices) -> Shapes:
     for number in range(sizes.layers):
         table |= _under(f"layers.{number}", layer)
     if choices.final_norm == "present":
-        table |= _under("norm", _layer_norm(sizes, choices))
+        table |= _under("norm", _norm(sizes, choices))
     return table
 
 
@@ -254,7 +258,7 @@ def _generator(sizes: Sizes, choices: Choices) -> Shapes:
 
 def _model(sizes: Sizes, choices: Choices) -> Shapes:
     positions = _positional_encoding(sizes, choices)
-    norm = _layer_norm(sizes, choices) if choices.embedding_norm == "present" else {}
+    norm = _norm(sizes, choices) if choices.embedding_norm == "present" else {}
     return (
         {
             "source_embedding.weight": (sizes.source_vocabulary, sizes.d_model),
@@ -270,12 +274,8 @@ def _model(sizes: Sizes, choices: Choices) -> Shapes:
     )
 
 
-def _chosen_norm(sizes: Sizes, choices: Choices) -> Shapes:
-    return (_rms_norm if choices.norm_kind == "rms" else _layer_norm)(sizes, choices)
-
-
 def _causal_layer(sizes: Sizes, choices: Choices) -> Shapes:
-    norm = _chosen_norm(sizes, choices)
+    norm = _norm(sizes, choices)
     branch = norm if choices.block_norms == "sandwich" else {}
     own = norm if has_second_norm(choices) else {}
     return (
@@ -296,7 +296,7 @@ def has_second_norm(choices: Choices) -> bool:
 
 
 def _language_model(sizes: Sizes, choices: Choices) -> Shapes:
-    norm = _chosen_norm(sizes, choices)
+    norm = _norm(sizes, choices)
     layers: Shapes = {}
     for number in range(sizes.layers):
         layers |= _under(f"layers.{number}", _causal_layer(sizes, choices))

@@ -14,7 +14,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from attentest.analysis.identify.measure import sizes_for, without_targets
+from attentest.analysis.identify.measure import sizes_for
+from attentest.analysis.identify.measurement import without_targets
 from attentest.analysis.identify.norms import FORMULA, norm_candidates, norm_station, variations
 from attentest.analysis.identify.parts import Part, rotary_sizes
 from attentest.analysis.identify.station import Station

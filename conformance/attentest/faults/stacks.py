@@ -72,7 +72,7 @@ def leftover_parameters(self: Hooks, correct: Build, shared: Node | None = None)
     It is counted, decayed and saved, and never used.
     """
     layer = correct(shared)
-    layer.leftover = self.make_norm()
+    layer.leftover = self.make_chosen_norm()
     return layer
 
 

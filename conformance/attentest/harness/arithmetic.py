@@ -12,8 +12,11 @@ def arithmetic(probe: Probe, choices: Choices | None = None) -> str:
     """
     chosen = choices or probe.subject.choices
     single = [part for axis, part in SINGLE.items() if chosen[axis] == "float32"]
-    if chosen.query_key_norm in ("per-head", "whole-projection") and "rms_norm" in single:
-        single.append("multi_head_attention")
+    if "rms_norm" in single:
+        if chosen.query_key_norm in ("per-head", "whole-projection"):
+            single.append("multi_head_attention")
+        if probe.component != "rms_norm" and chosen.norm_kind != "rms":
+            single.remove("rms_norm")  # the norms of layers are layer norms
     rounds = probe.precision == "float64" and not inside(probe.component).isdisjoint(single)
     return "float32" if rounds else probe.precision
 

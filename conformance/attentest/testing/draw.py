@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from attentest.harness.copies import cast
 from attentest.harness.errors import Absent
 from attentest.harness.subject import Subject
+from attentest.testing.rotary_widths import turned_from
 from attentest_spec import Sizes
 from attentest_spec.parameters import draw as draw_parameters
 from attentest_spec.parameters import one_vocabulary
@@ -113,10 +114,10 @@ class Draw:
         """Draw sizes whose free dimensions differ; `fixed` ones are taken as they are.
 
         Vocabularies are equal where both embeddings are one, pad ids differ and are not 0, inside
-        the limits.
+        the limits. Heads that are turned by their positions are wide enough for that.
         """
         count = heads or self.heads()
-        width = count * (head_width or self.choose((2, 4, 3)))
+        width = count * turned_from(self.subject.choices, head_width or self.choose((2, 4, 3)))
         source = 11
         target = 11 if one_vocabulary(self.subject.choices) else 13
         values = {

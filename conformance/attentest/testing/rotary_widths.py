@@ -22,3 +22,11 @@ def served_widths(choices: Choices, widths: Sequence[int] = WIDTHS) -> list[int]
         and abs(part * width - turned_width(choices, width)) < 1e-6
     ]
     return exact or [max(widths)]
+
+
+def turned_from(choices: Choices, width: int) -> int:
+    """Return `width`, or where heads are turned the least served width that is no smaller."""
+    if choices.attention_rotary == "none":
+        return width
+    served = sorted(served_widths(choices))
+    return next((one for one in served if one >= width), served[-1])

@@ -19,7 +19,8 @@ from attentest.analysis.identify import (
 from attentest.analysis.identify.attending import TURNED
 from attentest.analysis.identify.finding import same
 from attentest.analysis.identify.language import AXES
-from attentest.analysis.identify.reach import REACH, axes_of
+from attentest.analysis.identify.parts import has
+from attentest.analysis.identify.reach import OF_KIND, REACH, axes_of
 from attentest.faults.reference_models import REFERENCE_MODELS
 from attentest_spec import CHOICES, registry
 from attentest_spec.choices import Value
@@ -44,6 +45,7 @@ OPTIONS = [
     for value in (*(option.name for option in choice.options), *NUMBERS.get(choice.name, ()))
 ]
 LIE: dict[str, Value] = {
+    "norm_kind": "rms",
     "norm_placement": "pre",
     "final_norm": "present",
     "norm_epsilon_place": "added-to-deviation",
@@ -211,6 +213,13 @@ MEASURED_IN = [
 ]
 
 
+def of_other_norms(components, truth):
+    """Return the choices of norms that layers with norms of the kind of `truth` do not show."""
+    shown = {axis for one in components if not has(one, "residual") for axis in axes_of(one)}
+    other = {"layer": "rms", "rms": "layer"}[truth.get("norm_kind", "layer")]
+    return {*OF_KIND[other]} - shown
+
+
 @pytest.mark.parametrize(("name", "value", "specimen"), MEASURED_IN)
 def test_every_option_is_measured_whatever_is_declared(name, value, specimen):
     choices = {**SHOWN_WITH.get(name, {}), name: value}
@@ -218,6 +227,7 @@ def test_every_option_is_measured_whatever_is_declared(name, value, specimen):
     liar = replace(built(specimen, choices), choices=LIE)
     components = (*SMALL, *REACH[name])
     shown = {choice for component in components for choice in axes_of(component)}
+    shown -= of_other_norms(components, truth)
     found = identify(liar, components)
     assert wrong({choice: found[choice] for choice in shown}, truth) == []
     assert found[name].agrees == (LIE[name] in (truth[name], "unspecified"))
@@ -254,10 +264,11 @@ def test_component_alone_shows_all_that_it_contains(component, seed):
     choices, declared = drawn(seed), drawn(seed + 1000)
     specimen = ("plain", "fused")[seed % 2]
     liar = sole(replace(built(specimen, choices), choices=declared), component)
-    found = identify(liar)
-    shown = {name: one for name, one in found.items() if name in FINDABLE[component]}
-    assert wrong(shown, true(specimen, choices)) == []
-    rest = [one for name, one in found.items() if name not in FINDABLE[component]]
+    found, truth = identify(liar), true(specimen, choices)
+    findable = FINDABLE[component] - of_other_norms([component], truth)
+    shown = {name: one for name, one in found.items() if name in findable}
+    assert wrong(shown, truth) == []
+    rest = [one for name, one in found.items() if name not in findable]
     assert {one.status for one in rest} <= {CANNOT_TELL}
     assert all(one.agrees for one in rest)
 
@@ -271,6 +282,7 @@ def test_installed_backends_are_as_they_declare(name):
     assert [one.choice for one in found.values() if not one.agrees] == []
     measured = {choice for choice, one in found.items() if one.status == MEASURED}
     shown = {axis for component in backend.components for axis in axes_of(component)}
+    shown -= of_other_norms(backend.components, backend.choices)
     silent = OF_SMOOTHING if backend.limits.smoothing == 0 else set()
     if backend.choices.get("schedule") == "constant":
         silent = {*silent, "first_step"}

@@ -16,7 +16,7 @@ from attentest.analysis.identify import (
     measured_choices,
 )
 from attentest.analysis.identify.finding import same
-from attentest.analysis.identify.measure import Measurement
+from attentest.analysis.identify.measurement import Measurement
 from attentest.analysis.identify.norms import options, variations
 from attentest.analysis.identify.parts import Part
 from attentest.analysis.identify.station import Station

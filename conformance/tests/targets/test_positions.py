@@ -8,7 +8,7 @@ from folders import SUPPORT
 from proof import share
 
 import attentest
-from attentest.analysis.identify.measure import Measurement
+from attentest.analysis.identify.measurement import Measurement
 from attentest.judging.bench import Bench
 from attentest.judging.judge import judge
 from attentest_spec import Choices, Limits

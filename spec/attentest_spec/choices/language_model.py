@@ -5,7 +5,7 @@ from attentest_spec.choices.choice import entry
 LANGUAGE_MODEL = (
     entry(
         "norm_kind",
-        "Which norm has a decoder-only model, in its blocks and at its end?",
+        "Which norm have the layers, the ends of their stacks and whole models?",
         ("layer", "layer normalisation"),
         ("rms", "RMS normalisation, without a mean"),
         paper="layer",

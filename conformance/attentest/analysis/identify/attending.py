@@ -1,6 +1,6 @@
 """Search for the choices inside attention that only code of later models makes."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import product
 
 from attentest.analysis.identify.parts import Part
@@ -29,24 +29,26 @@ def wide_sizes(sizes: Sizes) -> Sizes:
 
 
 def attending(probe: Probe, base: Choices) -> Choices | None:
-    """Return the choices that explain multi-head attention in `probe`, None where none do.
+    """Return the choices that explain the attention in `probe`, None where none do.
 
-    `base` are those that the parameters show. Without a mask all keys are kept.
+    `base` are those that the parameters show, and, of a layer, those of its norms and its
+    activation. Without a mask all keys are kept.
     """
     part = Part(probe.component, probe, base)
     try:
         station = Station.of(probe, part.drawn(), part.inputs(length=LENGTH))
     except (Absent, BackendError, Violation):
         return None
-    return next((one for one in _candidates(base) if station.fits(one)), None)
+    order = ("built-in", "by-mask") if probe.component == "multi_head_attention" else ("by-mask",)
+    return next((one for one in _candidates(base, order) if station.fits(one)), None)
 
 
-def _candidates(base: Choices) -> Iterator[Choices]:
+def _candidates(base: Choices, order: Sequence[str]) -> Iterator[Choices]:
     """Yield choices with positions and bias inside attention, exact arithmetic first.
 
-    A scale is not among them: one that is missing is the commonest mistake, and no choice.
+    `order` are the ways to hide later keys: a layer that does so is given the mask of that. A scale
+    is not among the choices: one that is missing is the commonest mistake.
     """
-    order = ("built-in", "by-mask")
     turned = base.but(attention_rotary="query-and-key")
     for arithmetic, pairs, number, causality in product(
         ("as-computed", "float32"), ("halves", "adjacent"), BASES, order

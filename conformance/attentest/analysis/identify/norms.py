@@ -18,6 +18,7 @@ from attentest_spec import CHOICES, Choices
 from attentest_spec.choices import Value
 
 FORMULA = ("norm_epsilon_place", "norm_variance", "norm_epsilon")
+OF_RMS = ("rms_epsilon_place", "rms_epsilon", "rms_weight")
 
 EPSILONS = (1e-5, 1e-6, 1e-12, 1e-8, 1e-7, 1e-9, 1e-3, 0.0)
 """Values in use; they are tried before one is solved for."""
@@ -72,6 +73,25 @@ def norm_candidates(station: Station, base: Choices, axes: Collection[str]) -> l
         return ranked
     others = variations(base, [axis for axis in axes if axis != "norm_epsilon"])
     return station.ranked([*with_epsilons(station, others), *(one for one, _ in ranked)])
+
+
+def rms_candidates(station: Station, base: Choices, axes: Collection[str]) -> list[Candidate]:
+    """Return candidates for `axes` if the norms of a layer are RMS norms, the closest first.
+
+    They have a bias where the norms of `base` have one. Those that compute in single precision are
+    tried where no others fit.
+    """
+    rms = base.but(norm_kind="rms", rms_bias=base.norm_bias)
+    found: list[list[Candidate]] = []
+    for arithmetic in ("as-computed", "float32"):
+        every = variations(rms.but(rms_arithmetic=arithmetic), axes)
+        tried = [one for one in every if one.rms_weight != "none"]
+        found.append(station.ranked(tried))
+        if not station.fits(found[-1][0][0]) and "rms_epsilon" in axes:
+            found.append(station.ranked([*with_epsilons(station, tried, "rms_epsilon"), *tried]))
+        if station.fits(found[-1][0][0]):
+            return found[-1]
+    return min(found, key=lambda ranked: ranked[0][1])
 
 
 def with_epsilons(

@@ -7,6 +7,7 @@ from attentest.harness.arithmetic import SINGLE
 from attentest_spec import Choices
 
 REACH: Mapping[str, tuple[str, ...]] = {
+    "norm_kind": ("residual",),
     "norm_placement": ("residual",),
     "final_norm": ("encoder", "decoder"),
     "norm_epsilon_place": ("layer_norm",),
@@ -89,6 +90,13 @@ NOT_MEASURED = ("cached_decoding", "causal_layer", "language_model", "cached_lan
 def of_one_shape(choices: Choices) -> set[str]:
     """Return the choices whose options have parameters of one shape, which `choices` have."""
     return {axis for axis in ("rms_weight", "router_bias") if choices[axis] != "none"}
+
+
+OF_KIND: Mapping[str, tuple[str, ...]] = {
+    "layer": ("norm_epsilon_place", "norm_variance", "norm_epsilon", "norm_bias"),
+    "rms": ("rms_epsilon_place", "rms_epsilon", "rms_weight", "rms_bias", "rms_arithmetic"),
+}
+"""The choices of each kind of norm, which the norms of the other kind do not show."""
 
 
 def axes_of(component: str) -> list[str]:

@@ -60,7 +60,7 @@ def skip_from_the_norm(
 @fault("encoder.one-norm-for-both", "norm-sharing", seam="make_encoder_layer", origin="B068")
 def one_norm_for_both(self: Hooks, shared: Node | None = None) -> Node:
     """Both sublayers are given one norm. Initial outputs are equal, but parameters are missing."""
-    return self.correct.make_encoder_layer(shared or self.make_norm())
+    return self.correct.make_encoder_layer(shared or self.make_chosen_norm())
 
 
 @fault(
@@ -75,7 +75,7 @@ def norms_not_shared(self: Hooks, shared: Node | None = None) -> Node:
     Equal until the first step of training, then it is another model.
     """
     layer = self.correct.make_encoder_layer(shared)
-    layer.feed_forward_norm = self.make_norm()
+    layer.feed_forward_norm = self.make_chosen_norm()
     return layer
 
 

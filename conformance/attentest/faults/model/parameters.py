@@ -23,7 +23,7 @@ def final_norm_unasked(self: Hooks) -> Node:
     """The decoder ends in an undeclared norm. There are parameters too many."""
     model = self.correct.make_model()
     if model.decoder.norm is None:
-        model.decoder.norm = self.correct.make_norm()
+        model.decoder.norm = self.correct.make_chosen_norm()
     return model
 
 

@@ -22,6 +22,7 @@ from attentest.testing.layer_calls import (
     open_mask,
     rows_agree,
 )
+from attentest_spec.order import ordered
 from attentest_spec.setting import Array
 
 
@@ -48,6 +49,8 @@ def _shortened(draw: Draw, case: LayerCall, length: int) -> tuple[LayerCall, Arr
     """Return the call for `length` positions of each sample alone, and their places (B, length)."""
     samples, whole = case.rows.shape
     order = np.argsort(draw.rng.random((samples, whole)), axis=1)
+    if ordered(case.probe.subject.choices):  # what is added in between moves the positions after it
+        order = np.broadcast_to(np.arange(whole), order.shape)
     places = np.sort(order[:, :length], axis=1)
     x = np.take_along_axis(case.x, places[..., None], axis=1)
     return case.but(x=x, mask=open_mask(case.probe.subject, samples, length, length)), places

@@ -16,6 +16,7 @@ from torch.nn import functional
 from attentest.targets.adapt.adapter import Adapter
 from attentest.targets.adapt.parameters.behaviour import BATCH, QUERIES, Fired, Sample
 from attentest.targets.adapt.parameters.found import Observed
+from attentest.targets.adapt.parameters.norm_kinds import LAYERED, is_rms
 from attentest.targets.adapt.parameters.trials.clock import Clock
 from attentest.targets.adapt.parameters.trials.open_choices import LOOSE
 from attentest.targets.adapt.parameters.trials.trial import fitting, places, read
@@ -100,19 +101,11 @@ def _grouped_heads(held: list[Unit]) -> str:
 
 
 def _rms_norm(fired: Fired, component: str) -> str:
-    """Recognise a norm that divides by the root of the mean square, and subtracts nothing."""
-    if (
-        component == "rms_norm"
-        or len(fired.inputs) != 1
-        or fired.inputs[0].shape != fired.output.shape
-    ):
-        return ""
-    x, y = (one.reshape(-1, one.shape[-1]) for one in (fired.inputs[0], fired.output))
-    if len(x) < 2 or x.shape[-1] < 2 or not (np.abs(x).min() > 0 < np.abs(y).min()):
-        return ""
-    ratio = (y / x) / (y / x)[:1]
-    wanted = np.sqrt(np.square(x[:1]).mean(-1) / np.square(x).mean(-1))[:, None]
-    if np.ptp(wanted) < LOOSE or np.abs(ratio / wanted - 1).max() > LOOSE:
+    """Recognise a norm that divides by the root of the mean square, and subtracts nothing.
+
+    Layers may have it in place of a layer norm.
+    """
+    if component in ("rms_norm", *LAYERED) or not is_rms(fired):
         return ""
     where = f"{fired.path} " if fired.path else "it "
     advice = "" if fired.path else ", which --as rms_norm judges"
@@ -181,11 +174,11 @@ def _norm_first(fired: Fired, held: list[Unit], seen: Observed, component: str) 
 def _gate(fired: Fired, held: list[Unit], own: Mapping[str, Floats], component: str) -> str:
     """Recognise a feed-forward network in which one projection multiplies another.
 
-    Alone it is judged as such, but for a gate without an activation.
+    Alone and in layers it is judged as such, alone but for a gate without an activation.
     """
     start = f"{fired.path}." if fired.path else ""
     inside = [one for one in held if one.path.startswith(start) and one.kind != "norm"]
-    if len(fired.inputs) != 1 or not 2 <= len(inside) <= 3:
+    if component in LAYERED or len(fired.inputs) != 1 or not 2 <= len(inside) <= 3:
         return ""
     x, y = (torch.from_numpy(one) for one in (fired.inputs[0], fired.output))
     for gate, up, down in _projections(inside, own, x.shape[-1]):

@@ -32,6 +32,7 @@ from attentest.targets.adapt.recognise import (
     scaled_table,
 )
 from attentest.targets.adapt.unspecified.added_positions import demand_rows_alone
+from attentest.targets.adapt.unspecified.branches import LAYERS, of_norms, of_sums
 from attentest.targets.adapt.unspecified.contexts import unattended
 from attentest.targets.adapt.unspecified.drawn import drawn_buffers
 from attentest.targets.adapt.unspecified.key_heads import in_turn
@@ -146,13 +147,18 @@ def _of_numbers(
         other = scaled_table(adapter, probe.built, SIZES) or scaled_input(probe, adapter)
     if code.component == "positional_encoding" and found.table:
         other = scaled_rows(probe, adapter)
+    later = _of_later_models(choices)
     if not other and found.observed and code.component == "encoder_layer":
-        other = parallel(found.observed, code.name)
+        other = parallel(found.observed, code.name, later=later)
+    if not other and found.observed:
+        other = of_norms(found.observed, code.component)
     if not other and found.observed:
         other = scaled_or_combined(found.observed, code.component)
     if not other and found.observed and code.component != routing.COMPONENT:
         other = recognised(found.observed, code.component, adapter, found.table, choices)
     other = other or drawn_buffers(code, probe)
+    if not other and found.observed and code.component in LAYERS:
+        other = _of_layers(code.component, adapter, found, Choices.of(dict(choices)), later=later)
     if other:
         raise Uncovered(
             f"{code.name} is not judged as {code.component}: {other}. What is judged, and what is "
@@ -168,6 +174,34 @@ def _of_numbers(
         f"{'; '.join(doubts)}. {apart(nearest())}Name another component with --as, or name its "
         f"parts one by one. {_ANYWAY}."
     )
+
+
+def _of_later_models(choices: Mapping[str, Value]) -> bool:
+    """Say whether a layer is made of parts that the paper does not have."""
+    later = {"norm_kind": "rms", "feed_forward_gate": "gated", "attention_rotary": "query-and-key"}
+    return any(choices.get(name) == option for name, option in later.items())
+
+
+def _of_layers(
+    component: str, adapter: Adapter, found: FoundTable, known: Choices, *, later: bool
+) -> str:
+    """Return what a layer does that no mistake of the catalogue does, and some designs do.
+
+    It weighs its residual connections, or has other scores, which later models have.
+    """
+    seen = found.observed
+    if seen is None or not found.table or not seen.run.samples:
+        return ""
+    weighed = of_sums(seen, component)
+    if not (weighed or later):
+        return ""
+    with probing.undisturbed():
+        if _catalogued(component, found.table, seen, known):
+            return ""
+        if weighed:
+            return weighed
+        alike = holds_where_rows_are_alike(seen, adapter, component, found.table, known)
+    return "the weights of its attention are those of no option" if alike else ""
 
 
 def _without_a_place(code: Code, names: Iterable[str]) -> Uncovered:

@@ -40,10 +40,6 @@ class LanguageModelHooks(ModelHooks):
         if self.choices.tying in ("all-three", "target-and-output"):
             self.share_matrix(model.generator, model.embedding)
 
-    def make_chosen_norm(self) -> Node:
-        """Build a norm of the chosen kind."""
-        return self.make_rms_norm() if self.choices.norm_kind == "rms" else self.make_norm()
-
     def make_causal_layer(self) -> Node:
         """Build a block."""
         layer = Node(

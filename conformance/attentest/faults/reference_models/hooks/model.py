@@ -72,7 +72,7 @@ class ModelHooks(
 
     def make_embedding_norm(self) -> Node | None:
         """Build the norm of one side's embedded tokens where that is chosen."""
-        return self.make_norm() if self.choices.embedding_norm == "present" else None
+        return self.make_chosen_norm() if self.choices.embedding_norm == "present" else None
 
     def check_tying(self) -> None:
         """Refuse to tie vocabularies of different sizes."""

@@ -17,11 +17,11 @@ class LayerHooks(MultiHeadHooks, FeedForwardHooks, ResidualHooks):
 
     def shared_norm(self) -> Node | None:
         """Return the one norm of a stack where norms are shared, or None."""
-        return self.make_norm() if self.choices.norm_sharing == "shared" else None
+        return self.make_chosen_norm() if self.choices.norm_sharing == "shared" else None
 
     def sublayer_norm(self, shared: Node | None) -> Node:
         """Return the norm of one sublayer: its own, or the shared one."""
-        return self.make_norm() if shared is None else shared
+        return self.make_chosen_norm() if shared is None else shared
 
     def make_encoder_layer(self, shared: Node | None = None) -> Node:
         """Build an encoder layer."""
@@ -141,7 +141,7 @@ class StackHooks(LayerHooks):
 
     def make_final_norm(self) -> Node | None:
         """Build the norm that ends a stack where that is chosen."""
-        return self.make_norm() if self.choices.final_norm == "present" else None
+        return self.make_chosen_norm() if self.choices.final_norm == "present" else None
 
     def make_encoder(self) -> Node:
         """Build the encoder."""

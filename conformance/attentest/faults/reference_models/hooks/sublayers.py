@@ -186,12 +186,16 @@ class FeedForwardHooks(Base):
         return self.linear(module.outer, x)
 
 
-class ResidualHooks(NormHooks):
+class ResidualHooks(NormHooks, RmsHooks):
     """A sublayer, the path around it, and the norm before or after."""
+
+    def make_chosen_norm(self) -> Node:
+        """Build a norm of the chosen kind."""
+        return self.make_rms_norm() if self.choices.norm_kind == "rms" else self.make_norm()
 
     def make_residual(self) -> Node:
         """Build a residual connection with its norm."""
-        return Node(self, "residual", norm=self.make_norm())
+        return Node(self, "residual", norm=self.make_chosen_norm())
 
     def residual(self, module: Node, norm: Node, x: Tensor, function: Function) -> Tensor:
         """Wrap `function`; `module` gives the mode of its dropout."""

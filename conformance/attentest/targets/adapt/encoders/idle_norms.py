@@ -45,7 +45,7 @@ def around_norm(component: str, found: FoundTable, findings: Mapping[str, Findin
             for variant in without_norm(component, choices):
                 if gives(variant, component, found.table, seen):
                     fitted = with_closest_epsilon(variant, component, found.table, seen)
-                    more = {name: fitted[name] for name in _MEASURED}
+                    more = {name: fitted[name] for name in _measured_of(fitted)}
                     said = _said(variant, component, found.table)
                     return replace(found, choices={**found.choices, **more}, idle=(said,))
     return found
@@ -53,13 +53,19 @@ def around_norm(component: str, found: FoundTable, findings: Mapping[str, Findin
 
 def with_closest_epsilon(variant: Variant, component: str, table: Table, seen: Observed) -> Choices:
     """Return the choices of a mistake with the epsilon that comes closest: several may fit."""
-    own = variant.declared
-    every = [own.but(norm_epsilon=one) for one in dict.fromkeys([own.norm_epsilon, *_EPSILONS])]
+    own, axis = variant.declared, epsilon_of(variant.declared)
+    every = [own.but(**{axis: one}) for one in dict.fromkeys([own[axis], *EPSILONS])]
     ranked = [
         (_distance(replace(variant, declared=one), component, table, seen), number)
         for number, one in enumerate(every)
     ]
     return every[min(ranked)[1]]
+
+
+def epsilon_of(known: Mapping[str, Value] | Choices) -> str:
+    """Return the choice that is the epsilon of the kind of norms that is `known`."""
+    kind = known.norm_kind if isinstance(known, Choices) else known.get("norm_kind", "layer")
+    return "rms_epsilon" if kind == "rms" else "norm_epsilon"
 
 
 _SENTENCE = (
@@ -87,21 +93,25 @@ def _path(sublayer: str, component: str, table: Table) -> str:
 
 _PREFIX = "norm-not-called."
 
-_MEASURED = ("norm_placement", "activation", "norm_epsilon")
-"""The choices that no option shows where a norm is left out."""
+EPSILONS: tuple[Value, ...] = (1e-5, 1e-6, 1e-12)
+"""The epsilons of most norms."""
 
-_EPSILONS: tuple[Value, ...] = (1e-5, 1e-6, 1e-12)
+
+def _measured_of(known: Mapping[str, Value] | Choices) -> tuple[str, ...]:
+    """Return the choices that no option shows where a norm is left out."""
+    return "norm_placement", "activation", epsilon_of(known)
 
 
 def _candidates(known: Mapping[str, Value]) -> Iterator[Choices]:
     """Yield `known` with all options of what is not measured."""
-    axes = [[known[one]] if one in known else _values(one) for one in _MEASURED]
+    names = _measured_of(known)
+    axes = [[known[one]] if one in known else _values(one) for one in names]
     for values in product(*axes):
-        yield Choices.of({**known, **dict(zip(_MEASURED, values, strict=True))})
+        yield Choices.of({**known, **dict(zip(names, values, strict=True))})
 
 
 def _values(name: str) -> list[Value]:
-    return list(_EPSILONS) if name == "norm_epsilon" else [o.name for o in CHOICES[name].options]
+    return list(EPSILONS) if "epsilon" in name else [o.name for o in CHOICES[name].options]
 
 
 def gives(variant: Variant, component: str, table: Table, seen: Observed) -> bool:

@@ -10,7 +10,12 @@ from itertools import product
 from attentest.analysis.diagnosis.variants import Variant
 from attentest.analysis.identify import Finding
 from attentest.faults import faults
-from attentest.targets.adapt.encoders.idle_norms import gives, with_closest_epsilon
+from attentest.targets.adapt.encoders.idle_norms import (
+    EPSILONS,
+    epsilon_of,
+    gives,
+    with_closest_epsilon,
+)
 from attentest.targets.adapt.parameters.found import FoundTable
 from attentest.targets.adapt.parameters.trials.clock import Clock
 from attentest.targets.adapt.probing import undisturbed
@@ -49,7 +54,11 @@ Not among them: scores without a scale, a path around a sublayer that begins beh
 sublayers side by side, which published models have.
 """
 
-_EPSILONS: tuple[Value, ...] = (1e-5, 1e-6, 1e-12)
+_TURNED: tuple[Mapping[str, Value], ...] = (
+    {},
+    *({"attention_rotary": "query-and-key", "rotary_pairs": one} for one in ("halves", "adjacent")),
+)
+"""The positions inside attention that are tried where none were measured."""
 
 
 def around_mistake(
@@ -62,12 +71,19 @@ def around_mistake(
     measured = {name: one.measured for name, one in findings.items() if one.measured is not None}
     clock = Clock(SECONDS)
     with undisturbed():
-        for variant in _variants(component, {**found.choices, **measured}):
+        known = {**found.choices, **measured}
+        bases = [{**known, **one} for one in _TURNED if not one.keys() & measured.keys()]
+        for variant in (one for base in bases for one in _variants(component, base)):
             if clock.rings():
                 return None
             if gives(variant, component, found.table, seen):
                 fitted = with_closest_epsilon(variant, component, found.table, seen)
-                more = {name: fitted[name] for name in _free({})}
+                more = {name: fitted[name] for name in _free({"norm_kind": fitted.norm_kind})}
+                more |= (
+                    {name: fitted[name] for name in _TURNED[-1]}
+                    if fitted.attention_rotary != "none"
+                    else {}
+                )
                 return replace(found, choices={**found.choices, **more})
     return None
 
@@ -90,6 +106,6 @@ def _free(known: Mapping[str, Value]) -> dict[str, list[Value]]:
     every: dict[str, list[Value]] = {
         "norm_placement": [one.name for one in CHOICES["norm_placement"].options],
         "activation": [one.name for one in CHOICES["activation"].options],
-        "norm_epsilon": list(_EPSILONS),
+        epsilon_of(known): list(EPSILONS),
     }
     return {name: [known[name]] if name in known else one for name, one in every.items()}

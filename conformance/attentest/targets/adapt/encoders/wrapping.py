@@ -205,6 +205,12 @@ class Wrapping:
                     f"tensor of the shape of its input, which nothing says how to give. Name the "
                     f"class of its layers alone."
                 )
+            if shape and seen.output is None:
+                raise Unclear(
+                    f"{self.name} embeds its tokens itself, and does not call the last of its "
+                    f"layers ({self.layers}): that is a mistake, or a design that the spec does "
+                    f"not have. Name the class of its layers alone."
+                )
             if shape in ((BATCH, LENGTH, width), (LENGTH, BATCH, width)):
                 first = shape[0] == LENGTH
                 return {"norm": seen.norm} | ({"sequence_first": True} if first else {})

@@ -24,12 +24,14 @@ from attentest.targets.adapt.parameters.interleaved import (
 from attentest.targets.adapt.parameters.layers import Lost, Part, layer_parts, leaf_part
 from attentest.targets.adapt.parameters.leaves import is_sink
 from attentest.targets.adapt.parameters.mixtures import mixture_part
+from attentest.targets.adapt.parameters.norm_kinds import LAYERED, norm_kind
 from attentest.targets.adapt.parameters.settled import memory, settled
 from attentest.targets.adapt.parameters.stacks import Layers, lone_biases, model_parts, stack_parts
 from attentest.targets.adapt.parameters.storage import Entries, agrees, as_place, simple, with_given
 from attentest.targets.adapt.parameters.telling import (
     against_names,
     few,
+    how_taken,
     left_over,
     lines,
     norms_by_numbers,
@@ -38,7 +40,10 @@ from attentest.targets.adapt.parameters.telling import (
     untold,
 )
 from attentest.targets.adapt.parameters.trials.clock import Clock
-from attentest.targets.adapt.parameters.trials.open_choices import rounded_positions
+from attentest.targets.adapt.parameters.trials.open_choices import (
+    rounded_positions,
+    turned_attention,
+)
 from attentest.targets.adapt.parameters.trials.samples import part_samples
 from attentest.targets.adapt.parameters.trials.stages import home, watched
 from attentest.targets.adapt.parameters.trials.trial import fitting, places, read
@@ -182,6 +187,7 @@ class _Search:
         self.sizes = sizes
         self.units = units(module, sizes.heads)
         self.run: Run = observe(module, call, component, sizes)
+        self.kind = norm_kind(module, self.run, self.units)
         self.seconds = SECONDS * (OF_MODELS if component == "model" else 1)
         self.clock = Clock(self.seconds)
         self.remarks: list[str] = []
@@ -225,8 +231,8 @@ class _Search:
         self.run.stages = watched(self.component, parts, self.lists, self.run, self.sizes)
         table = self._named_otherwise(parts, self._chosen(parts))
         table = with_given(table, self.given)
-        choices = settled(self.component, table, self.run.own, self.sizes)
-        choices = {**choices, **self._rounded(table, Choices.of(choices))}
+        choices = self._decided(self.component, table)
+        choices = {**choices, **self._shown_by_parts(table, Choices.of(choices))}
         self.remarks += [*packed(table), *self._unmapped(table, choices)]
         if self.clock.ran_out:
             text = f"The numbers were asked for {self.seconds:g} seconds and not to the end."
@@ -234,10 +240,11 @@ class _Search:
         made = FoundTable(table, lines(table), tuple(self.remarks), choices, self.doubts)
         return replace(made, unplaced=self.unplaced, cut=self.clock.ran_out and not self.fits)
 
-    def _rounded(self, table: Table, decided: Choices) -> Mapping[str, Value]:
+    def _shown_by_parts(self, table: Table, decided: Choices) -> Mapping[str, Value]:
         found = places(self.component, table, self.run.own, self.sizes, decided)
-        parameters = read(found, self.run.own, self.sizes)
-        return rounded_positions(self.run.stages, parameters, self.sizes, decided)
+        given = self.run.stages, read(found, self.run.own, self.sizes), self.sizes, decided
+        turned = {} if self.fits or self.component == "model" else turned_attention(*given)
+        return {**rounded_positions(*given), **turned}
 
     def _parts(self) -> list[Part]:
         usable = [
@@ -348,27 +355,24 @@ class _Search:
     ) -> list[Any]:
         fits: list[Any] = []
         for gated in (True, False):  # other parameters, and so other choices
-            alike = [table for table in tables if _has_gate(table) == gated]
+            alike = [one for one in tables if any("gate" in n.split(".") for n in one) == gated]
             if alike:
-                choices = settled(component, alike[0], self.run.own, self.sizes)
-                decided = Choices.of(choices)
+                decided = Choices.of(self._decided(component, alike[0]))
                 fits += fitting(
                     component, alike, list(samples), self.run, self.sizes, decided, self.clock
                 )
         return fits
 
+    def _decided(self, component: str, table: Table) -> dict[str, Value]:
+        kind = self.kind if component in LAYERED else ""
+        return settled(component, table, self.run.own, self.sizes, kind)
+
     def _say(self, parts: list[Part], tables: Sequence[Entries], fits: int) -> None:
         """Say how the `tables` of `parts` were taken out of several, of which `fits` fitted."""
         about = ", ".join(part.slot or self.component for part in parts)
-        if fits > 1:
-            how = f"{fits} maps give the same numbers and cannot be told apart; the first was taken"
-        elif fits:
-            how = "names and shapes leave several maps, and the numbers chose"
-        else:
-            failed = f" (calling it failed with {self.run.failure})" if self.run.failure else ""
-            how = f"no assignment gives the spec's numbers{failed}; the usual order was assumed"
+        if not fits:
             self.doubts.append(f"no assignment of {about} reproduces the formula")
-        self.remarks.append(f"{about}: {how}: {spoken(tables)}.")
+        self.remarks.append(f"{about}: {how_taken(fits, self.run.failure)}: {spoken(tables)}.")
 
     def _whole(self, parts: list[Part], tables: list[Entries]) -> Entries:
         whole: Entries = {}
@@ -391,8 +395,3 @@ class _Search:
         weights = [one for one in wanted if one not in found and one.endswith((".weight", "gain"))]
         self.doubts += [f"nothing was found for {few(weights)}"] * bool(weights)
         yield from left_over(rest)
-
-
-def _has_gate(table: Table) -> bool:
-    """Say whether `table` is one of a gated feed-forward network."""
-    return any("gate" in name.split(".") for name in table)

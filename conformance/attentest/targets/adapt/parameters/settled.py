@@ -32,9 +32,12 @@ _STACKS = {"encoder": ("",), "decoder": ("",), "model": ("encoder.", "decoder.")
 
 
 def settled(
-    component: str, table: Table, own: Mapping[str, Floats], sizes: Sizes
+    component: str, table: Table, own: Mapping[str, Floats], sizes: Sizes, kind: str = ""
 ) -> dict[str, Value]:
-    """Return what `table` and the shapes of the module's `own` parameters decide."""
+    """Return what `table` and the shapes of the module's `own` parameters decide.
+
+    `kind` is that of the norms, "" where it is not known.
+    """
     found: dict[str, Value] = {}
     attentions = _ATTENTION.get(component, ())
     if attentions:
@@ -48,8 +51,12 @@ def settled(
         final = any(f"{start}norm.gain" in table for start in _STACKS[component])
         found["final_norm"] = "present" if final else "none"
     found |= _without_biases(component, table, own, sizes)
-    if component == "feed_forward" and _there("gate.weight", table, own):
+    networks = [f"{start}feed_forward." for start in layers]
+    networks += [""] * (component == "feed_forward")
+    if any(_there(f"{start}gate.weight", table, own) for start in networks):
         found["feed_forward_gate"] = "gated"
+    if kind == "rms":
+        found |= {"norm_kind": "rms", "rms_bias": found.pop("norm_bias", "present")}
     if component == "multi_head_attention" and _there("sink.score", table, own):
         found["attention_sink"] = "per-head"
     if component == "mixture_of_experts":

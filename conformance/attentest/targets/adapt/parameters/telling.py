@@ -24,6 +24,16 @@ def spoken(tables: Iterable[Table]) -> str:
     )
 
 
+def how_taken(fits: int, failure: str) -> str:
+    """Return how a map was taken of several, of which `fits` give the numbers of a call."""
+    if fits > 1:
+        return f"{fits} maps give the same numbers and cannot be told apart; the first was taken"
+    if fits:
+        return "names and shapes leave several maps, and the numbers chose"
+    failed = f" (calling it failed with {failure})" if failure else ""
+    return f"no assignment gives the spec's numbers{failed}; the usual order was assumed"
+
+
 def packed(table: Table) -> list[str]:
     """Say which parameters hold several in one, and in which order."""
     orders: dict[str, dict[int, str]] = {}

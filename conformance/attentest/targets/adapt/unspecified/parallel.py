@@ -11,14 +11,15 @@ _NAMES = re.compile(r"parallel|gpt_?j|neox|palm|falcon|phi|cohere", re.IGNORECAS
 """Names of blocks that are parallel, with one norm or with two."""
 
 
-def parallel(seen: Observed, name: str) -> str:
+def parallel(seen: Observed, name: str, *, later: bool = False) -> str:
     """Return that a layer is a parallel block, in a clause of a sentence; "" for any other one.
 
     All of its norms take its input, and the network takes what they give. With two norms it may
-    be a layer whose second norm should take the sum: only its name says that it is parallel then.
+    be a layer whose second norm should take the sum: its name says that it is parallel then, or
+    that it is made of parts of `later` models.
     """
     paths = [unit.path for unit in units(seen.module, seen.sizes.heads) if unit.kind == "norm"]
-    if not paths or not seen.run.samples or (len(paths) > 1 and not _NAMES.search(name)):
+    if not paths or not seen.run.samples or not (len(paths) == 1 or later or _NAMES.search(name)):
         return ""
     x = np.asarray(seen.run.samples[0].inputs[0])
     norms = [one for one in seen.run.fired if one.path in paths]

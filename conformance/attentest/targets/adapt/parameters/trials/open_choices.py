@@ -6,6 +6,7 @@ from operator import ne
 
 import numpy as np
 
+from attentest.analysis.identify.attending import BASES
 from attentest.targets.adapt.parameters.behaviour import Compute, Stage
 from attentest.targets.adapt.parameters.trials.clock import Clock
 from attentest_spec import Choices, Setting, Sizes
@@ -54,6 +55,13 @@ OPEN: Mapping[str, tuple[str, ...]] = {
     ),
 }
 """The choices that a table leaves open, the likeliest to differ first."""
+
+
+def axes_of(component: str, decided: Choices) -> tuple[str, ...]:
+    """Return the choices that a table leaves open, where the kind of the norms is decided."""
+    of_rms = {"norm_variance": "rms_weight"} if decided.norm_kind == "rms" else {}
+    return tuple(of_rms.get(axis, axis) for axis in OPEN.get(component, ()))
+
 
 WITH_EPSILON = {"norm_variance", "rms_weight", "router_scores"}
 """Choices of formulas that have an epsilon, which is not known yet, or that round to float32."""
@@ -151,3 +159,27 @@ def rounded_positions(
                     alike = np.ptp(off, axis=0).max() <= ALIKE * np.abs(off).max()
                     return {"position_arithmetic": "float32"} if alike else {}
     return {}
+
+
+def turned_attention(
+    stages: Sequence[Stage], parameters: Mapping[str, Floats], sizes: Sizes, decided: Choices
+) -> dict[str, Value]:
+    """Return the rotary positions inside the attention of a whole, where its parts show them.
+
+    In a whole with a mistake elsewhere, no output shows them.
+    """
+    for stage in stages:
+        bases = list(options(stage.axes, decided))
+        if any(_gives(stage, Setting(sizes, one, parameters)) for one in bases):
+            continue
+        for turned, base in product(TURNED, bases):
+            if _gives(stage, Setting(sizes, base.but(**turned), parameters)):
+                return dict(turned)
+    return {}
+
+
+TURNED: tuple[Mapping[str, Value], ...] = tuple(
+    {"attention_rotary": "query-and-key", "rotary_pairs": pairs, "rotary_base": base}
+    for pairs, base in product(("halves", "adjacent"), BASES)
+)
+"""The positions inside attention that are tried."""

@@ -10,8 +10,8 @@ from attentest.targets.adapt.parameters.trials.clock import Clock
 from attentest.targets.adapt.parameters.trials.open_choices import (
     EXACT,
     LOOSE,
-    OPEN,
     WITH_EPSILON,
+    axes_of,
     left_open,
 )
 from attentest_spec import Choices, Setting, Sizes
@@ -83,7 +83,7 @@ def reproduces(
 
     `stages` are parts of the component that were watched in the same call: they leave few choices.
     """
-    axes = OPEN.get(component, ())
+    axes = axes_of(component, decided)
     bound = LOOSE if WITH_EPSILON.intersection(axes) else EXACT
     for choices in left_open(axes, stages, parameters, sizes, decided, clock):
         if "output" in axes and not _can_be(choices.output, sample.output):

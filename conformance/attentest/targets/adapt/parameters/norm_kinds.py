@@ -1,0 +1,43 @@
+"""Tells RMS norms from layer norms inside of layers, by what they computed in one call."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from torch import nn
+
+from attentest.targets.adapt.parameters.behaviour import Fired, Run
+from attentest.targets.adapt.parameters.trials.open_choices import LOOSE
+from attentest.targets.adapt.parameters.units import Unit
+
+LAYERED = ("residual", "encoder_layer", "decoder_layer", "encoder", "decoder")
+"""The components that hold norms of one kind."""
+
+
+def norm_kind(module: nn.Module, run: Run, units: Sequence[Unit]) -> str:
+    """Return the kind of the norms that `module` called, "" for none, or for both kinds.
+
+    What is named an RMS norm and is none by its numbers may be a mistaken one.
+    """
+    norms = {unit.path for unit in units if unit.kind == "norm"}
+    kinds = {
+        is_rms(fired) or _is_named_rms(module.get_submodule(fired.path))
+        for fired in run.fired
+        if fired.path in norms
+    }
+    return ("rms" if kinds.pop() else "layer") if len(kinds) == 1 else ""
+
+
+def _is_named_rms(module: nn.Module) -> bool:
+    return "rms" in type(module).__name__.lower()
+
+
+def is_rms(fired: Fired) -> bool:
+    """Say whether a module divides each row by the root of its mean square, without a mean."""
+    if len(fired.inputs) != 1 or fired.inputs[0].shape != fired.output.shape:
+        return False
+    x, y = (one.reshape(-1, one.shape[-1]) for one in (fired.inputs[0], fired.output))
+    if len(x) < 2 or x.shape[-1] < 2 or not (np.abs(x).min() > 0 < np.abs(y).min()):
+        return False
+    ratio = (y / x) / (y / x)[:1]
+    wanted = np.sqrt(np.square(x[:1]).mean(-1) / np.square(x).mean(-1))[:, None]
+    return bool(np.ptp(wanted) >= LOOSE and np.abs(ratio / wanted - 1).max() <= LOOSE)

@@ -1,0 +1,96 @@
+"""Layers whose norms or residual connections are those of a design that the spec does not have."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from attentest.targets.adapt.parameters.behaviour import Fired
+from attentest.targets.adapt.parameters.found import Observed
+from attentest.targets.adapt.parameters.norm_kinds import is_rms
+from attentest.targets.adapt.parameters.trials.open_choices import EXACT, LOOSE
+from attentest.targets.adapt.parameters.units import units
+from attentest_spec.setting import Floats
+
+LAYERS = ("encoder_layer", "decoder_layer")
+
+_ALONE = "which is judged in a whole decoder-only model alone. Its parts can be judged one by one"
+
+
+def of_norms(seen: Observed, component: str) -> str:
+    """Return how the norms of a layer are unlike those of the spec, in a clause; "" if they are.
+
+    They are of two kinds, or norm what a sublayer returns before it is added.
+    """
+    if component not in LAYERS or not seen.run.samples:
+        return ""
+    norms = _norms(seen)
+    if other := _of_two_kinds(seen, norms):
+        return other
+    sample = seen.run.samples[0]
+    x, added = np.asarray(sample.inputs[0]), [one.output for one in norms]
+    if len(added) < 2 or any(one.shape != x.shape for one in added):
+        return ""
+    if not _is_near(sample.output, x + np.sum(added, axis=0)):
+        return ""
+    names = " and ".join(one.path for one in norms)
+    return f"{names} norm what a sublayer returns before it is added, {_ALONE}"
+
+
+def of_sums(seen: Observed, component: str) -> str:
+    """Return the factors of a residual connection that weighs its two paths, "" for 1 and 1."""
+    if component not in LAYERS or not seen.run.samples:
+        return ""
+    sample = seen.run.samples[0]
+    paths = {one.path for one in _norms(seen)}
+    sublayers = [one.output for one in seen.run.fired if one.path and one.path not in paths]
+    starts = [np.asarray(sample.inputs[0])]
+    for end in (*_entered(seen, paths), sample.output):
+        for start, branch in _pairs(starts, sublayers, end):
+            columns = np.stack([start.ravel(), branch.ravel()], axis=1)
+            shares, *_ = np.linalg.lstsq(columns, end.ravel(), rcond=None)
+            if not _is_near(columns @ shares, end.ravel(), EXACT) or np.abs(shares).min() <= LOOSE:
+                continue
+            if np.abs(shares - 1).max() > LOOSE:
+                return (
+                    f"its residual connection adds {shares[1]:.3g} times what a sublayer returns "
+                    f"to {shares[0]:.3g} times its input"
+                )
+        starts.append(end)
+    return ""
+
+
+def _norms(seen: Observed) -> list[Fired]:
+    paths = [unit.path for unit in units(seen.module, seen.sizes.heads) if unit.kind == "norm"]
+    return [one for one in seen.run.fired if one.path and one.path in paths]
+
+
+def _of_two_kinds(seen: Observed, norms: list[Fired]) -> str:
+    kinds = {type(seen.module.get_submodule(one.path)): is_rms(one) for one in norms}
+    if len(kinds) < 2 or len(set(kinds.values())) < 2:
+        return ""
+    own, other = (
+        next(one.path for one in norms if kinds[type(seen.module.get_submodule(one.path))] is rms)
+        for rms in (True, False)
+    )
+    return f"{own} is an RMS norm and {other} is none: its norms are of two kinds"
+
+
+def _entered(seen: Observed, paths: set[str]) -> Iterator[Floats]:
+    """Yield what the norms are given, in the order of their calls."""
+    for path in seen.run.order:
+        yield from (one.inputs[0] for one in seen.run.fired if one.path == path and path in paths)
+
+
+def _pairs(
+    starts: list[Floats], branches: list[Floats], end: Floats
+) -> Iterator[tuple[Floats, Floats]]:
+    for start in starts:
+        for branch in branches:
+            if start.shape == branch.shape == end.shape and not _is_near(start, end):
+                yield start, branch
+
+
+def _is_near(one: Floats, other: Floats, error: float = LOOSE) -> bool:
+    return one.shape == other.shape and bool(
+        np.abs(one - other).max() <= error * np.abs(other).max()
+    )
