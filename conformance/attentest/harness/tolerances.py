@@ -10,8 +10,8 @@ import numpy as np
 
 from attentest.harness.arithmetic import arithmetic, unrounded
 from attentest.harness.subject import Answer, Probe
+from attentest.harness.wrong_scores import SIGNS, of_rounded_logarithms, of_rounded_slopes
 from attentest_spec import Choices
-from attentest_spec.attention import softmax
 from attentest_spec.components import inside
 from attentest_spec.contract import Input
 from attentest_spec.parameters import first_position, learned_positions, shapes
@@ -24,8 +24,7 @@ PERTURBATION = 2.0**-24
 """Relative change that measures amplification: far above float64's rounding, far below 1."""
 
 
-_SIGNS = np.array([-1.0, 1.0])
-_PERTURBED = 1.0 + PERTURBATION * _SIGNS
+_PERTURBED = 1.0 + PERTURBATION * SIGNS
 
 
 def angle_epsilon(precision: str, choices: Choices, choice: str = "position_arithmetic") -> float:
@@ -153,8 +152,8 @@ def error_bound(
     unit = rounding(probe.precision, terms(probe, inputs))
     bound = unit * largest(expected) + least(probe.precision)
     case = _Case(probe, inputs, method, pick, choices or probe.subject.choices)
-    further = (_of_single_precision, _of_logarithms, _of_angles, _of_turns) if rounded else ()
-    for part in (_of_last_digits, *further):
+    further = (_of_single_precision, _of_logarithms, _of_angles, _of_turns, _of_slopes)
+    for part in (_of_last_digits, *(further if rounded else ())):
         if 2 * difference <= bound:
             break  # the share of the tolerance that is reported is at most one half
         bound += part(case)
@@ -259,25 +258,11 @@ def _of_logarithms(case: _Case) -> float:
     other, worst = copy(case.probe), 0.0
     with np.errstate(invalid="ignore"):
         for seed in (1, 2, 3, 4):  # some may cancel by luck
-            other.normalise = partial(_of_rounded_logarithms, unit, np.random.default_rng(seed))
+            other.normalise = partial(
+                of_rounded_logarithms, unit, SAFETY, np.random.default_rng(seed)
+            )
             worst = max(worst, largest(case.of(other, case.inputs) - case.expected))
     return worst
-
-
-def _of_rounded_logarithms(
-    unit: float, rng: np.random.Generator, raw: Annotated[Array, "*rows K"]
-) -> Annotated[Array, "*rows K"]:
-    """Return the softmax of scores (.., K), wrong by what the rounding of a logarithm may make.
-
-    The logarithm of a row is its largest score and the logarithm of a sum of at least 1. What the
-    rounding takes from the second is no more than all of it: the weight of a single key is exact.
-    """
-    exact = softmax(raw)
-    peak = np.abs(raw.max(axis=-1, keepdims=True))
-    beyond_peak = -np.log(exact.max(axis=-1, keepdims=True))
-    signs = _SIGNS[rng.integers(2, size=peak.shape)]
-    moved: Array = exact * (1.0 + signs * np.minimum(unit * peak, SAFETY * beyond_peak))
-    return moved
 
 
 def _of_angles(case: _Case) -> float:
@@ -302,12 +287,29 @@ def _of_angles(case: _Case) -> float:
     names = shapes(probe.component, probe.sizes, learned).keys() - probe.parameters.keys()
     rowwise, worst = case.under(learned), 0.0
     for seed in (1, 2, 3, 4):  # some may cancel by luck
-        signs = _SIGNS[np.random.default_rng(seed).integers(2, size=exact.shape)]
+        signs = SIGNS[np.random.default_rng(seed).integers(2, size=exact.shape)]
         other = copy(probe)
         rows = exact + unit * place[:, None] * signs
         other.parameters = {**probe.parameters, **dict.fromkeys(names, rows)}
         worst = max(worst, largest(rowwise.of(other, inputs) - case.expected))
     return worst
+
+
+def _of_slopes(case: _Case) -> float:
+    """Return the error that slopes in single precision may make to the output of attention.
+
+    They are constants, which most code keeps in float32: of powers of two alone none is rounded.
+    """
+    probe, kind = case.probe, case.choices.relative_bias
+    if "multi_head_attention" not in inside(probe.component) or not kind.startswith("alibi"):
+        return 0.0
+    unit = epsilon("float32") / 2
+    other, worst = copy(probe), 0.0
+    for seed in (1, 2, 3, 4):  # some may cancel by luck
+        given = Setting(probe.sizes, case.choices)
+        other.normalise = partial(of_rounded_slopes, given, unit, np.random.default_rng(seed))
+        worst = max(worst, largest(case.of(other, case.inputs) - case.expected))
+    return 2.0 * worst
 
 
 def _of_turns(case: _Case) -> float:
@@ -337,7 +339,7 @@ def _of_displaced_turns(case: _Case) -> float:
     for seed in (1, 2, 3, 4):  # some may cancel by luck
         rng = np.random.default_rng(seed)
         other.displace = lambda places, rng=rng: (
-            places + unit * (1.0 + places) * _SIGNS[rng.integers(2, size=np.shape(places))]
+            places + unit * (1.0 + places) * SIGNS[rng.integers(2, size=np.shape(places))]
         )
         other.parameters = _with_columns_off(probe.parameters, unit, rng)
         worst = max(worst, largest(case.of(other, case.inputs) - case.expected))
@@ -352,7 +354,7 @@ def _with_columns_off(
     for projection in {name.rpartition(".")[0] for name in parameters}:
         if projection.rpartition(".")[2] in ("query", "key"):
             own = [f"{projection}.{part}" for part in ("weight", "bias")]
-            signs = _SIGNS[rng.integers(2, size=len(parameters[own[0]]))]
+            signs = SIGNS[rng.integers(2, size=len(parameters[own[0]]))]
             for name in own:
                 if name in found:
                     found[name] = ((1.0 + unit * signs) * found[name].T).T

@@ -1,5 +1,7 @@
 """Checks of the chapter `decoder`: attention to the memory."""
 
+import numpy as np
+
 from attentest.harness.subject import Subject
 from attentest.harness.tolerances import largest
 from attentest.judging.check import check
@@ -50,11 +52,16 @@ def test_source_mask_on_memory(subject: Subject, draw: Draw) -> None:
         lengths=size,
     )
     hidden = ~case.source_keep.any(axis=1)
-    before = case.output()
     other = replace_positions(draw, case.decoder_memory, hidden, poison(case.probe, draw))
-    after = case.but(memory=other).output()
-    output_unchanged(before, after, case.rows, what="after changing hidden rows of the memory")
-    depends_on_any_memory(draw, case, before)
+    calls = [case]
+    if size[0] == size[1] and "causal" in subject.limits.masks_of("mask"):
+        # As a mask of the memory it would show every row of it to the query of that number.
+        calls.append(case.but(mask=np.tril(np.ones((1, 1, length, length), dtype=bool))))
+    for call in calls:
+        before = call.output()
+        after = call.but(memory=other).output()
+        output_unchanged(before, after, call.rows, what="after changing hidden rows of the memory")
+        depends_on_any_memory(draw, call, before)
 
 
 @check("decoder.source-last-token-reaches-first-step")

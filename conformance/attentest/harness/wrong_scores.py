@@ -1,0 +1,45 @@
+"""Softmaxes of scores that are wrong by what the rounding of a constant, or a logarithm, makes."""
+
+from typing import Annotated
+
+import numpy as np
+
+from attentest_spec import Setting
+from attentest_spec.attention import softmax
+from attentest_spec.relative_bias import relative_bias
+from attentest_spec.setting import Array
+
+SIGNS = np.array([-1.0, 1.0])
+
+
+def of_rounded_logarithms(
+    unit: float, most: float, rng: np.random.Generator, raw: Annotated[Array, "*rows K"]
+) -> Annotated[Array, "*rows K"]:
+    """Return the softmax of scores (.., K), wrong by what the rounding of a logarithm may make.
+
+    The logarithm of a row is its largest score and the logarithm of a sum of at least 1. What the
+    rounding takes from the second is no more than all of it, `most` times for safety: the weight of
+    a single key is exact.
+    """
+    exact = softmax(raw)
+    peak = np.abs(raw.max(axis=-1, keepdims=True))
+    beyond_peak = -np.log(exact.max(axis=-1, keepdims=True))
+    signs = SIGNS[rng.integers(2, size=peak.shape)]
+    moved: Array = exact * (1.0 + signs * np.minimum(unit * peak, most * beyond_peak))
+    return moved
+
+
+def of_rounded_slopes(
+    given: Setting, unit: float, rng: np.random.Generator, raw: Annotated[Array, "B H Q K"]
+) -> Annotated[Array, "B H Q K"]:
+    """Return the softmax of scores (B, H, Q, K), wrong by what rounded slopes may make.
+
+    Those of attention to a memory, which has no such bias, are left as they are.
+    """
+    queries, keys = raw.shape[-2:]
+    if queries == keys or given.choices.query_alignment != "equal-numbers":
+        bias = relative_bias(given, queries, keys)
+        assert bias is not None
+        raw = raw + unit * SIGNS[rng.integers(2, size=(len(bias), 1, 1))] * bias
+    exact: Array = softmax(raw)
+    return exact
