@@ -233,6 +233,28 @@ def test_every_option_is_measured_whatever_is_declared(name, value, specimen):
     assert found[name].agrees == (LIE[name] in (truth[name], "unspecified"))
 
 
+OF_LATER_MODELS = [
+    {"norm_placement": "post", "rms_epsilon": 3e-5, "rms_epsilon_place": "added-to-rms"},
+    {"rms_arithmetic": "float32", "feed_forward_gate": "gated", "activation": "silu"},
+    {"rms_weight": "one-plus-weight", "attention_rotary": "query-and-key"},
+    {"rms_bias": "present", "rms_epsilon_place": "floor-of-length", "rms_epsilon": 1e-12},
+]
+
+
+@share(5)
+@pytest.mark.parametrize("choices", OF_LATER_MODELS, ids=range(4))
+@pytest.mark.parametrize(
+    "component", ["residual", "encoder_layer", "encoder", "decoder_layer", "decoder"]
+)
+def test_rms_norms_of_layers_are_measured(component, choices):
+    said = {"norm_kind": "rms", "norm_placement": "pre", **choices}
+    found = identify(sole(replace(built("fused", said), choices=LIE), component))
+    beyond = set(said) - set(axes_of(component)) if component == "residual" else set()
+    assert {name: found[name].measured for name in said if name not in beyond} == {
+        name: value for name, value in said.items() if name not in beyond
+    }
+
+
 def drawn(seed: int) -> dict[str, Value]:
     rng = np.random.default_rng(seed)
     choices: dict[str, Value] = {}

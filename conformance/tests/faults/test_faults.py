@@ -201,6 +201,34 @@ def _correct_answers(model, choices, component):
     return _answers(reference_backend(Watched, dict(choices)), component), names
 
 
+LATER = {"norm_kind": "rms", "norm_placement": "pre", "attention_rotary": "query-and-key"}
+ANOTHER_THERE = {
+    "residual.pre-for-post",
+    "residual.norm-never-called",
+    "residual.norm-detached",
+    "encoder.pre-for-post",
+    "encoder.keys-before-values",
+    "encoder.positions-in-every-layer",
+    "model.positions-on-target-alone",
+    "model.position-zero-for-all",
+}
+"""Faults of a norm after the sum, and of the order, which are others under :data:`LATER`."""
+
+
+def _of_layers(one):
+    layers = ("residual", "encoder_layer", "encoder", "decoder_layer", "decoder")
+    own = LATER.items() <= {**LATER, **one.choices}.items() and one.slug not in ANOTHER_THERE
+    return own and clauses()[one.clause].component in layers
+
+
+@share(24, rest=2)
+@pytest.mark.parametrize("slug", [one.slug for one in faults().values() if _of_layers(one)])
+def test_fault_of_a_layer_is_detected_in_layers_of_later_models(slug):
+    one = fault_of(slug)
+    wrong = inject(replace(one, choices={**one.choices, **LATER}), unit_model(one))
+    assert _judged(wrong, one.clause).status in ("violation", "error", "warning")
+
+
 def test_fault_that_changes_other_components_is_noticed():
     narrow = replace(fault_of("attention.scale-missing"), components=("layer_norm",))
     with pytest.raises(AssertionError, match="attention"):
