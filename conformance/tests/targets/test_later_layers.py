@@ -133,6 +133,18 @@ SOUND = {
     "alibi": ((SCORES, ALIBI),),
     "gelu": (("F.silu", "F.gelu"),),
     "layer norms": (("= RMSNorm(dim)", "= nn.LayerNorm(dim)"),),
+    "own inner width": (
+        ("def __init__(self, dim, n_heads, hidden_dim):", "def __init__(self, dim, n_heads):"),
+        ("SwiGLU(dim, hidden_dim)", "SwiGLU(dim, 4 * dim)"),
+    ),
+    "packed gate": (
+        ("self.gate_proj = nn.Linear(dim, hidden_dim", "self.both = nn.Linear(dim, 2 * hidden_dim"),
+        ("        self.up_proj = nn.Linear(dim, hidden_dim, bias=False)\n", ""),
+        (
+            "F.silu(self.gate_proj(x)) * self.up_proj(x)",
+            "F.silu(self.both(x).chunk(2, -1)[0]) * self.both(x).chunk(2, -1)[1]",
+        ),
+    ),
     "of torch": (("= RMSNorm(dim)", "= nn.RMSNorm(dim, eps=1e-5)"),),
     "1 + weight": (
         ("torch.ones(dim)", "torch.zeros(dim)"),
@@ -155,6 +167,7 @@ def test_sound_layer_is_read_and_conforms(tmp_path, name):
     assert holds(target)
     options = attentest.adapted(target).choices
     assert options["feed_forward_gate"] == "gated"
+    assert options["activation"] == {"gelu": "gelu"}.get(name, "silu")
     turned = name not in ("no positions", "alibi")
     assert (options.get("attention_rotary", "none") != "none") == turned
     assert (options["norm_kind"] == "rms") == (name != "layer norms")
@@ -226,6 +239,40 @@ def test_slopes_are_those_of_three_heads(tmp_path):
     target = written(tmp_path, (SCORES, ALIBI)).replace("TransformerBlock", "SelfAttention")
     assert attentest.adapted(target).choices["relative_bias"] == "alibi-geometric"
     assert status(target, "multi_head_attention.formula") is Status.PASS
+
+
+def test_positions_that_are_none_by_default_are_given(tmp_path):
+    target = written(
+        tmp_path,
+        ("def rotate(x):", "def rotate(x, cos, sin):"),
+        ("    length, width = x.shape[-2:]\n", ""),
+        (
+            "    rates = 10000 ** -(torch.arange(0, width, 2, device=x.device, dtype=x.dtype)"
+            " / width)\n",
+            "",
+        ),
+        (
+            "    angles = torch.arange(length, device=x.device, dtype=x.dtype)[:, None] * rates\n",
+            "",
+        ),
+        ("    cos, sin = angles.cos(), angles.sin()\n", ""),
+        (
+            "    return torch.cat([first * cos - second * sin, second * cos + first * sin], -1)",
+            "    return x * cos[:, None] + torch.cat([-second, first], -1) * sin[:, None]",
+        ),
+        (
+            "def forward(self, x, mask=None):\n        q",
+            "def forward(self, x, mask, pair):\n        q",
+        ),
+        ("rotate(q) @ rotate(k)", "rotate(q, *pair) @ rotate(k, *pair)"),
+        (
+            "def forward(self, x, mask=None):\n        h",
+            "def forward(self, x, mask=None, position_embeddings=None):\n        h",
+        ),
+        ("self.attention_norm(x), mask)", "self.attention_norm(x), mask, position_embeddings)"),
+    )
+    assert holds(target)
+    assert attentest.adapted(target).choices["attention_rotary"] == "query-and-key"
 
 
 def test_last_layer_that_is_not_called_is_a_question(tmp_path):

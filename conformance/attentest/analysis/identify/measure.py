@@ -103,7 +103,8 @@ def _of_order(subject: Subject, component: str, known: Choices) -> list[Evidence
     What is not the first option of a choice that others do not measure is measured so.
     """
     try:
-        for structure, probe in structures(subject, component, wide_sizes(sizes_for(subject))):
+        wide = subject.limits.fitted(wide_sizes(sizes_for(subject)))
+        for structure, probe in structures(subject, component, wide):
             measurement = Measurement(component, probe, structure, known)
             measurement.begin()
             begun = measurement.part.choices
@@ -142,7 +143,7 @@ def _with_slopes(subject: Subject, component: str, found: Choices) -> Choices:
     """Return `found` with the list of slopes that three heads show: two have one in both lists."""
     if not found.relative_bias.startswith("alibi") or (subject.limits.heads or 3) < 3:
         return found
-    sizes = wide_sizes(sizes_for(subject).but(heads=3))
+    sizes = subject.limits.fitted(wide_sizes(sizes_for(subject).but(heads=3)))
     try:
         probe = subject.part(component, sizes)
     except (Absent, BackendError, Violation):

@@ -86,8 +86,8 @@ def layer_parts(component: str, units: list[Unit], sizes: Sizes, run: Run) -> li
 
 
 def is_feed(unit: Unit, sizes: Sizes) -> bool:
-    """Say whether a unit is a matrix from or to the inner width."""
-    return unit.kind != "norm" and sizes.d_ff in squeezed(unit.shape)
+    """Say whether a unit is a matrix from or to the inner width, or to twice that with a gate."""
+    return unit.kind != "norm" and bool({sizes.d_ff, 2 * sizes.d_ff} & {*squeezed(unit.shape)})
 
 
 def _above(paths: list[str]) -> str:

@@ -17,14 +17,14 @@ _ALONE = "which is judged in a whole decoder-only model alone. Its parts can be 
 
 
 def of_norms(seen: Observed, component: str) -> str:
-    """Return how the norms of a layer are unlike those of the spec, in a clause; "" if they are.
+    """Return how the norms of a layer or a stack are unlike those of the spec, "" for nothing.
 
-    They are of two kinds, or norm what a sublayer returns before it is added.
+    They are of two kinds, or those of a layer norm what a sublayer returns before it is added.
     """
-    if component not in LAYERS or not seen.run.samples:
+    if component not in (*LAYERS, "encoder", "decoder") or not seen.run.samples:
         return ""
     norms = _norms(seen)
-    if other := _of_two_kinds(seen, norms):
+    if (other := _of_two_kinds(seen, norms)) or component not in LAYERS:
         return other
     sample = seen.run.samples[0]
     x, added = np.asarray(sample.inputs[0]), [one.output for one in norms]

@@ -44,6 +44,8 @@ def turned_by_caller(code: Code, reading: Reading, read: Callable[[Code, Reading
     names = _turning(code.signature, reading)
     if code.component not in COMPONENTS or code.construction is None or not names:
         return None
+    if not _is_required(code.signature, names) and _answers_without(code, reading, names):
+        return None
     for wrapper in _accepted(code, reading, names):
         found = fitting(_without(code, names).wrapped(wrapper), reading, read)
         if found is not None and found.choices.get("attention_rotary", "none") != "none":
@@ -52,13 +54,26 @@ def turned_by_caller(code: Code, reading: Reading, read: Callable[[Code, Reading
 
 
 def _turning(signature: Signature, reading: Reading) -> list[str]:
-    """Return the arguments that must be given and carry rotary positions by their names."""
+    """Return the arguments that carry rotary positions by their names, and have no default of use.
+
+    They must be given, or are None by default.
+    """
     said = {*reading.given, *reading.arguments.values()}
     return [
         own
         for own, one in signature.parameters.items()
-        if one.default is Parameter.empty and own not in said and arguments.turns(own)
+        if one.default in (Parameter.empty, None) and own not in said and arguments.turns(own)
     ]
+
+
+def _is_required(signature: Signature, names: list[str]) -> bool:
+    return any(signature.parameters[own].default is Parameter.empty for own in names)
+
+
+def _answers_without(code: Code, reading: Reading, names: list[str]) -> bool:
+    """Say whether a call answers that leaves out the arguments `names`."""
+    module, adapter = _called(code, reading, names)
+    return module is None or _answer(module, adapter) is not None
 
 
 def _without(code: Code, names: list[str]) -> Code:
@@ -66,14 +81,20 @@ def _without(code: Code, names: list[str]) -> Code:
     return replace(code, signature=code.signature.replace(parameters=rest))
 
 
-def _accepted(code: Code, reading: Reading, names: list[str]) -> Iterator[Wrapper]:
-    """Yield the wrappers under which a call answers, each with another answer."""
+def _called(code: Code, reading: Reading, names: list[str]) -> tuple[nn.Module | None, Adapter]:
+    """Return what is built, None for no module, and how it is called without `names`."""
     rest = _without(code, names)
     carried = arguments.read(rest.name, rest.component, rest.signature, reading)
     adapter = Adapter(rest.component, rest.signature, carried, layouts(rest.component)[0])
     with undisturbed():
         module = code.build(SIZES)
-    if not isinstance(module, nn.Module):
+    return (module if isinstance(module, nn.Module) else None), adapter
+
+
+def _accepted(code: Code, reading: Reading, names: list[str]) -> Iterator[Wrapper]:
+    """Yield the wrappers under which a call answers, each with another answer."""
+    module, adapter = _called(code, reading, names)
+    if module is None:
         return
     seen: list[Tensor] = []
     for options, words in forms(names):
