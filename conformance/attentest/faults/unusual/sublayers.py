@@ -156,29 +156,30 @@ class ComplexLayer(nn.Module):
         """Return (B, S, D)."""
         x = x + self._attend(self._norm(x, 0), mask)
         gate, inner = self.both(self._norm(x, 1)).chunk(2, dim=-1)
-        return x + self.back(gate * torch.sigmoid(gate) * inner)
+        fed: Tensor = self.back(gate * torch.sigmoid(gate) * inner)
+        return x + fed
 
     def _norm(self, x: Tensor, number: int) -> Tensor:
         length = torch.linalg.vector_norm(x, dim=-1, keepdim=True)
         divisor = torch.hypot(length / x.shape[-1] ** 0.5, length.new_tensor(1e-3))
-        return x / divisor * self.scales[number]
+        scale: Tensor = self.scales[number]
+        return x / divisor * scale
 
     def _attend(self, x: Tensor, mask: Tensor | None) -> Tensor:
-        query, key, value = (self._heads(x @ self.maps[name].mT) for name in NAMES[:3])
+        query, key, value = (
+            heads_apart(functional.linear(x, self.maps[name]), self.heads) for name in NAMES[:3]
+        )
         mixed = functional.scaled_dot_product_attention(
             _turned(query), _turned(key), value, attn_mask=mask
         )
-        return mixed.transpose(1, 2).flatten(2) @ self.maps["output"].mT
-
-    def _heads(self, x: Tensor) -> Tensor:
-        return x.unflatten(-1, (self.heads, -1)).transpose(1, 2)
+        return functional.linear(mixed.transpose(1, 2).flatten(2), self.maps["output"])
 
 
 def _turned(x: Tensor) -> Tensor:
     """Turn the pairs of neighbouring columns of x (B, H, S, E) by their positions."""
     half = x.dtype in (torch.float16, torch.bfloat16)
     wide = x.float() if half else x
-    pairs = torch.view_as_complex(wide.unflatten(-1, (-1, 2)).contiguous())
+    pairs = torch.view_as_complex(wide.reshape(*wide.shape[:-1], -1, 2).contiguous())
     length, count = pairs.shape[-2:]
     rates = 10000.0 ** -(torch.arange(count, dtype=wide.dtype, device=x.device) / count)
     angles = torch.arange(length, dtype=wide.dtype, device=x.device)[:, None] * rates

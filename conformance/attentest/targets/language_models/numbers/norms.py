@@ -13,7 +13,7 @@ from attentest.targets.language_models.numbers.places import View
 from attentest.targets.language_models.numbers.reader import Reader
 from attentest_spec import CHOICES, Choices
 from attentest_spec.choices import Value
-from attentest_spec.language_model import norm
+from attentest_spec.norm import norm
 from attentest_spec.setting import Floats, Setting
 
 Options = dict[str, Value]
