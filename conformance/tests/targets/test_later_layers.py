@@ -160,7 +160,7 @@ SOUND = {
 }
 
 
-@share(2)
+@share(5)
 @pytest.mark.parametrize("name", SOUND)
 def test_sound_layer_is_read_and_conforms(tmp_path, name):
     target = written(tmp_path, *SOUND[name])
@@ -179,7 +179,7 @@ def test_sound_stack_is_read_and_conforms(tmp_path):
     assert attentest.adapted(target).choices["final_norm"] == "present"
 
 
-@share(3)
+@share(4)
 @pytest.mark.parametrize(
     ("old", "new"),
     [
@@ -206,6 +206,7 @@ def test_reference_of_a_mistaken_layer_has_its_positions(tmp_path):
     assert choices["norm_kind"] == "rms"
 
 
+@share(2)
 @pytest.mark.parametrize(
     ("changes", "said"),
     [

@@ -10,17 +10,10 @@ from itertools import product
 from attentest.analysis.identify.attending import LENGTH, TURNED, attending, wide_sizes
 from attentest.analysis.identify.finding import CANNOT_TELL, MEASURED, Evidence
 from attentest.analysis.identify.measurement import WIDTH, Measurement, reason_of
-from attentest.analysis.identify.norms import (
-    options,
-)
+from attentest.analysis.identify.norms import options
 from attentest.analysis.identify.parts import Part, has, rotary_sizes
-from attentest.analysis.identify.reach import (
-    ARITHMETICS,
-    axes_of,
-)
-from attentest.analysis.identify.rounding import (
-    explains,
-)
+from attentest.analysis.identify.reach import ARITHMETICS, axes_of
+from attentest.analysis.identify.rounding import explains
 from attentest.analysis.identify.structure import asking, structures
 from attentest.harness.errors import Absent, BackendError, Violation
 from attentest.harness.subject import Subject

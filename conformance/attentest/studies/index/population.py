@@ -24,7 +24,7 @@ DECAY = 0.1
 
 _IN_MODEL: Mapping[str, Mapping[str, Mapping[str, Value]]] = {
     ENCODER_DECODER: {
-        **{name: {} for name in inside("model")},
+        **{name: {} for name in inside("model") - {"rms_norm"}},
         "rotary": {"attention_rotary": "query-and-key"},
     },
     DECODER_ONLY: {

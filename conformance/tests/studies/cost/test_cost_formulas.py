@@ -115,6 +115,7 @@ def test_most_components_multiply_something() -> None:
         "positional_encoding",
         "embedding",
         "layer_norm",
+        "rms_norm",
     }
 
 

@@ -183,7 +183,7 @@ def test_bounds_are_those_of_the_precision(everything):
         for expected in one.expected:
             if expected.array.dtype.kind in "bi":
                 assert expected.absolute == 0.0
-            elif "arithmetic" not in one.name:
+            elif "arithmetic" not in one.name and "alibi" not in one.name:  # slopes in float32
                 size = np.abs(np.nan_to_num(judged(expected))).max()
                 epsilon = np.finfo(dtype(one.precision)).eps
                 # At least a rounding of the largest number, and amplified by no more than inputs
