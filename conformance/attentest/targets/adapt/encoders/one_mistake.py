@@ -58,7 +58,7 @@ _TURNED: tuple[Mapping[str, Value], ...] = (
     {},
     *({"attention_rotary": "query-and-key", "rotary_pairs": one} for one in ("halves", "adjacent")),
 )
-"""The positions inside attention that are tried where none were measured."""
+"""The positions inside attention that are tried in layers of later models, if none are measured."""
 
 
 def around_mistake(
@@ -72,7 +72,9 @@ def around_mistake(
     clock = Clock(SECONDS)
     with undisturbed():
         known = {**found.choices, **measured}
-        bases = [{**known, **one} for one in _TURNED if not one.keys() & measured.keys()]
+        later = "rms" in known.values() or "gated" in known.values()
+        turned = _TURNED if later else _TURNED[:1]
+        bases = [{**known, **one} for one in turned if not one.keys() & measured.keys()]
         for variant in (one for base in bases for one in _variants(component, base)):
             if clock.rings():
                 return None
