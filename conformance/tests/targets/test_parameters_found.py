@@ -56,7 +56,7 @@ def test_where_nothing_fits_the_usual_order_is_assumed_and_said():
 
 def test_maps_that_cannot_be_told_apart_are_said():
     found, verdicts = judged("multi_head_attention", storage.OneHeadPacked, limits=Limits(heads=1))
-    assert any("cannot be told apart" in one for one in found.remarks)
+    assert any("cannot be distinguished" in one for one in found.remarks)
     assert verdicts["multi_head_attention.formula"].status == "pass"
 
 

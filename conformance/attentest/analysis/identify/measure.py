@@ -133,7 +133,7 @@ def _ordered(measurement: Measurement, begun: Choices) -> Iterator[Evidence]:
 
 
 def _with_slopes(subject: Subject, component: str, found: Choices) -> Choices:
-    """Return `found` with the list of slopes that three heads show: two have one in both lists."""
+    """Return `found` with the list of slopes that three heads show: two have the same in both."""
     if not found.relative_bias.startswith("alibi") or (subject.limits.heads or 3) < 3:
         return found
     sizes = subject.limits.fitted(wide_sizes(sizes_for(subject).but(heads=3)))

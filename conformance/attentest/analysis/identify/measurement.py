@@ -14,24 +14,10 @@ import numpy as np
 
 from attentest.analysis.identify.finding import CANNOT_TELL, MEASURED, NONE_FITS, Evidence
 from attentest.analysis.identify.masking import NoMask, empty_row, fill
-from attentest.analysis.identify.norms import (
-    FORMULA,
-    OF_RMS,
-    norm_station,
-    rms_candidates,
-)
+from attentest.analysis.identify.norms import FORMULA, OF_RMS, norm_station, rms_candidates
 from attentest.analysis.identify.parts import Part, stilled
-from attentest.analysis.identify.reach import (
-    ARITHMETICS,
-    NETWORKS,
-    OF_KIND,
-    axes_of,
-    of_one_shape,
-)
-from attentest.analysis.identify.rounding import (
-    contradiction,
-    rounds_equal_scores,
-)
+from attentest.analysis.identify.reach import ARITHMETICS, NETWORKS, OF_KIND, axes_of, of_one_shape
+from attentest.analysis.identify.rounding import contradiction, rounds_equal_scores
 from attentest.analysis.identify.search import all_norms, flips, large, searched, silenced
 from attentest.analysis.identify.station import Candidate, Station
 from attentest.analysis.identify.structure import SHAPED, TIED, ties

@@ -9,6 +9,7 @@ from itertools import product
 
 from attentest.analysis.diagnosis.variants import Variant
 from attentest.analysis.identify import Finding
+from attentest.analysis.identify.attending import BASES
 from attentest.faults import faults
 from attentest.targets.adapt.encoders.idle_norms import (
     EPSILONS,
@@ -18,6 +19,7 @@ from attentest.targets.adapt.encoders.idle_norms import (
 )
 from attentest.targets.adapt.parameters.found import FoundTable
 from attentest.targets.adapt.parameters.trials.clock import Clock
+from attentest.targets.adapt.parameters.trials.open_choices import TURNED
 from attentest.targets.adapt.probing import undisturbed
 from attentest_spec import CHOICES, Choices
 from attentest_spec.choices import Value
@@ -56,7 +58,7 @@ sublayers side by side, which published models have.
 
 _TURNED: tuple[Mapping[str, Value], ...] = (
     {},
-    *({"attention_rotary": "query-and-key", "rotary_pairs": one} for one in ("halves", "adjacent")),
+    *(one for one in TURNED if one["rotary_base"] == BASES[0]),
 )
 """The positions inside attention that are tried in layers of later models, if none are measured."""
 
@@ -81,11 +83,8 @@ def around_mistake(
             if gives(variant, component, found.table, seen):
                 fitted = with_closest_epsilon(variant, component, found.table, seen)
                 more = {name: fitted[name] for name in _free({"norm_kind": fitted.norm_kind})}
-                more |= (
-                    {name: fitted[name] for name in _TURNED[-1]}
-                    if fitted.attention_rotary != "none"
-                    else {}
-                )
+                if fitted.attention_rotary != "none":
+                    more |= {name: fitted[name] for name in _TURNED[-1]}
                 return replace(found, choices={**found.choices, **more})
     return None
 

@@ -27,7 +27,7 @@ def spoken(tables: Iterable[Table]) -> str:
 def how_taken(fits: int, failure: str) -> str:
     """Return how a map was taken of several, of which `fits` give the numbers of a call."""
     if fits > 1:
-        return f"{fits} maps give the same numbers and cannot be told apart; the first was taken"
+        return f"{fits} maps give the same numbers and cannot be distinguished; the first was taken"
     if fits:
         return "names and shapes leave several maps, and the numbers chose"
     failed = f" (calling it failed with {failure})" if failure else ""

@@ -17,7 +17,7 @@ _ALONE = "which is judged in a whole decoder-only model alone. Its parts can be 
 
 
 def of_norms(seen: Observed, component: str) -> str:
-    """Return how the norms of a layer or a stack are unlike those of the spec, "" for nothing.
+    """Return how the norms of a layer or a stack differ from those of the spec, "" for nothing.
 
     They are of two kinds, or those of a layer norm what a sublayer returns before it is added.
     """
