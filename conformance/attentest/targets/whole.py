@@ -23,11 +23,13 @@ class AdaptedWhole(TorchBackend):
     """A backend made of a whole model; `adapter` is its code, `understood` how it was inferred.
 
     `assumed` are the sentences of it that may be wrong, and `summary` is one line with the rest.
+    `fits` says that the measured choices give its numbers.
     """
 
     understood: tuple[str, ...] = ()
     assumed: tuple[str, ...] = ()
     summary: str = ""
+    fits: bool = True
     adapter: Written
 
     def reproduction_script(self, actions: Sequence[Action]) -> str:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from attentest.targets.adapt.parameters.behaviour import Stage
-from attentest.targets.adapt.parameters.trials.open_choices import rounded_positions
+from attentest.targets.adapt.parameters.trials.shown import rounded_positions
 from attentest_spec import Choices, Setting, Sizes
 from attentest_spec.model import embed
 from attentest_spec.parameters import draw

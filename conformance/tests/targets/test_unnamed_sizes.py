@@ -8,7 +8,7 @@ from proof import share
 
 from attentest.targets.adapt import Unclear
 from attentest.targets.models.size_names import sizes_named
-from attentest.targets.models.vocabularies import Vocabulary
+from attentest.targets.models.tables.vocabularies import Vocabulary
 
 pytestmark = pytest.mark.filterwarnings("ignore:enable_nested_tensor")
 

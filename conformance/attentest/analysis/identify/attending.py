@@ -3,12 +3,15 @@
 from collections.abc import Iterator, Sequence
 from itertools import product
 
+import numpy as np
+
 from attentest.analysis.identify.parts import Part
 from attentest.analysis.identify.station import Station
 from attentest.harness.errors import Absent, BackendError, Violation
 from attentest.harness.subject import Probe
 from attentest_spec import Choices, Sizes
 from attentest_spec.choices import Value
+from attentest_spec.contract import Input
 
 HEAD = 8
 """The width of a head: with four pairs of columns the base and the kind of pairs show."""
@@ -28,6 +31,14 @@ def wide_sizes(sizes: Sizes) -> Sizes:
     return sizes.but(d_model=HEAD * sizes.heads)
 
 
+def several_steps(part: Part) -> tuple[Input, ...]:
+    """Return inputs of :data:`LENGTH` steps; the target of a model is as long as its source."""
+    first, *rest = part.inputs(length=LENGTH)
+    if part.component == "model" and isinstance(first, np.ndarray):
+        return first, first[::-1]
+    return first, *rest
+
+
 def attending(probe: Probe, base: Choices) -> Choices | None:
     """Return the choices that explain the attention in `probe`, None where none do.
 
@@ -36,7 +47,7 @@ def attending(probe: Probe, base: Choices) -> Choices | None:
     """
     part = Part(probe.component, probe, base)
     try:
-        station = Station.of(probe, part.drawn(), part.inputs(length=LENGTH))
+        station = Station.of(probe, part.drawn(), several_steps(part))
     except (Absent, BackendError, Violation):
         return None
     order = ("built-in", "by-mask") if probe.component == "multi_head_attention" else ("by-mask",)

@@ -142,7 +142,7 @@ def _told_apart(weight: Floats) -> Floats:
 
     Its column of the queries is above the mean of each row, so that every norm leaves its sign.
     """
-    weight = weight + np.array([0.0, 0.0, -4.0, -2.0])
+    weight = weight + np.resize([0.0, 0.0, -4.0, -2.0], weight.shape[1])
     weight[:, 0], weight[:, 1] = 2.0, 4.0
     weight[0, 1:3] = -4.0, 4.0
     return weight

@@ -5,10 +5,11 @@ arithmetics that it may round in, and, where none explains it, with positions in
 """
 
 from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from itertools import product
 
-from attentest.analysis.identify.attending import LENGTH, TURNED, attending, wide_sizes
-from attentest.analysis.identify.finding import CANNOT_TELL, MEASURED, Evidence
+from attentest.analysis.identify.attending import HEAD, TURNED, attending, several_steps, wide_sizes
+from attentest.analysis.identify.finding import CANNOT_TELL, MEASURED, NONE_FITS, Evidence
 from attentest.analysis.identify.measurement import WIDTH, Measurement, reason_of
 from attentest.analysis.identify.norms import options
 from attentest.analysis.identify.parts import Part, has, rotary_sizes
@@ -46,8 +47,36 @@ def measure(subject: Subject, component: str, known: Choices) -> list[Evidence]:
 
     Never raises for what a backend does: a choice that cannot be measured gets the reason.
     """
+    plain = _without_order(subject, component, known)
+    if component not in _WITH_ORDER or (
+        plain.choices is not None and _fits_wide_heads(subject, component, plain.choices)
+    ):
+        return plain.evidence
+    ordered = _of_order(subject, component, known) if plain.has_norms else []
+    if ordered or plain.choices is None:
+        return ordered or plain.evidence
+    text = f"in {component} no listed option fits where heads have {HEAD} columns"
+    return [replace(one, status=NONE_FITS, value=None, reason=text) for one in plain.evidence]
+
+
+@dataclass(frozen=True)
+class _Plain:
+    """The evidence of a component without positions inside, and the choices that explain it.
+
+    These are None where none do. `has_norms` says that its norms, if it has any, are those of an
+    option.
+    """
+
+    evidence: list[Evidence]
+    choices: Choices | None
+    has_norms: bool = True
+
+
+def _without_order(subject: Subject, component: str, known: Choices) -> _Plain:
+    """Return the evidence of `component` if it has no positions inside."""
     first: list[Evidence] = []
-    close: dict[float, list[Evidence]] = {}
+    close: dict[float, _Plain] = {}
+    has_norms = False
     try:
         sizes = sizes_for(subject)
         sizes = rotary_sizes(sizes, subject.limits.length) if component == "rotary" else sizes
@@ -59,7 +88,8 @@ def measure(subject: Subject, component: str, known: Choices) -> list[Evidence]:
                 choices = known.but(**arithmetic)
                 measurement = Measurement(component, probe, structure, choices)
                 measurement.take()
-                found = measurement.evidence + _without_order(measurement)
+                shown = [*measurement.evidence, *_unordered(measurement)]
+                found = _Plain(shown, measurement.part.choices)
                 if measurement.exact or (measurement.explained and choices == known):
                     return found
                 if measurement.explained:
@@ -67,27 +97,42 @@ def measure(subject: Subject, component: str, known: Choices) -> list[Evidence]:
                     if closest is None or measurement.difference < closest.difference:
                         closest = measurement
                 first = first or measurement.evidence
+                has_norms = has_norms or measurement.has_norms
                 if measurement.far:
                     break
     except (Absent, BackendError, Violation) as failure:
         text = reason_of(component, failure)
-        return first or [
-            Evidence(axis, component, CANNOT_TELL, reason=text) for axis in axes_of(component)
-        ]
-    if close:
-        return close[min(close)]
-    return (_of_order(subject, component, known) if component in _WITH_ORDER else []) or first
+        axes = axes_of(component)
+        unknown = [Evidence(axis, component, CANNOT_TELL, reason=text) for axis in axes]
+        return _Plain(first or unknown, None, has_norms=False)
+    return close[min(close)] if close else _Plain(first, None, has_norms)
 
 
 ORDERED = "multi_head_attention"
-_WITH_ORDER = (ORDERED, "encoder_layer", "decoder_layer", "encoder", "decoder")
+_WITH_ORDER = (ORDERED, "encoder_layer", "decoder_layer", "encoder", "decoder", "model")
 
 
-def _without_order(measurement: "Measurement") -> list[Evidence]:
+def _unordered(measurement: Measurement) -> list[Evidence]:
     """Return that attention which its plain formula explains has no positions inside."""
     part = measurement.part
     axes = ("attention_rotary", "relative_bias") if part.component == ORDERED else ()
     return [Evidence(axis, ORDERED, MEASURED, part.choices[axis]) for axis in axes]
+
+
+def _fits_wide_heads(subject: Subject, component: str, choices: Choices) -> bool:
+    """Say whether `choices` explain wide heads too, or nothing tells.
+
+    Positions that turn a part of the columns turn none of a head of two columns.
+    """
+    wide = subject.limits.fitted(wide_sizes(sizes_for(subject)))
+    subject.begin()
+    subject.backend = asking(subject.backend, choices)
+    try:
+        probe = subject.part(component, wide)
+    except (Absent, BackendError, Violation):
+        return True
+    part = Part(component, probe, choices)
+    return explains(part, choices, several_steps(part)) is not False
 
 
 def _of_order(subject: Subject, component: str, known: Choices) -> list[Evidence]:
@@ -101,7 +146,7 @@ def _of_order(subject: Subject, component: str, known: Choices) -> list[Evidence
             measurement = Measurement(component, probe, structure, known)
             measurement.begin()
             begun = measurement.part.choices
-            found = attending(probe, begun)
+            found = attending(probe, begun) if measurement.has_norms else None
             if found is None:
                 continue
             found = _with_slopes(subject, component, found)
@@ -124,7 +169,7 @@ def _ordered(measurement: Measurement, begun: Choices) -> Iterator[Evidence]:
     single = found.but(rotary_arithmetic="float32")
     for axis in shown:
         exact = axis == "rotary_arithmetic" and found != single
-        if exact and explains(part, single, part.inputs(length=LENGTH)):
+        if exact and explains(part, single, several_steps(part)):
             text = f"in {part.component} as-computed and float32 give the same numbers"
             yield Evidence(axis, part.component, CANNOT_TELL, reason=text)
             continue
@@ -144,7 +189,7 @@ def _with_slopes(subject: Subject, component: str, found: Choices) -> Choices:
     for slopes in ("alibi", "alibi-geometric"):
         choices = found.but(relative_bias=slopes)
         part = Part(component, probe, choices)
-        if explains(part, choices, part.inputs(length=LENGTH)):
+        if explains(part, choices, several_steps(part)):
             return choices
     return found
 

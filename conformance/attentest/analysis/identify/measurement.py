@@ -15,7 +15,7 @@ import numpy as np
 from attentest.analysis.identify.finding import CANNOT_TELL, MEASURED, NONE_FITS, Evidence
 from attentest.analysis.identify.masking import NoMask, empty_row, fill
 from attentest.analysis.identify.norms import FORMULA, OF_RMS, norm_station, rms_candidates
-from attentest.analysis.identify.parts import Part, stilled
+from attentest.analysis.identify.parts import Part, bent, stilled
 from attentest.analysis.identify.reach import ARITHMETICS, NETWORKS, OF_KIND, axes_of, of_one_shape
 from attentest.analysis.identify.rounding import contradiction, rounds_equal_scores
 from attentest.analysis.identify.search import all_norms, flips, large, searched, silenced
@@ -60,6 +60,7 @@ class Measurement:
         self.explained = False
         self.exact = False
         self.far = False  # from every option in every arithmetic
+        self.has_norms = True  # of an option, if it has any
         self.difference = inf
 
     def take(self) -> None:
@@ -104,23 +105,36 @@ class Measurement:
     def _norms(self) -> None:
         placed = [axis for axis in ("norm_kind", "norm_placement") if axis in self.axes]
         formula = OF_RMS if placed and self.part.choices.norm_kind == "rms" else FORMULA
-        axes = [*(axis for axis in formula if axis in self.axes), *placed[1:]]
+        axes: Sequence[str] = [*(one for one in formula if one in self.axes), *placed[1:]]
         if not axes:
             return
         station = norm_station(self.part)
-        known = station.fits(self.part.choices)
-        rank = flips if known else all_norms
-        ranked = rank(station, self.part, axes)
-        if placed and not (known or station.fits(ranked[0][0])):
-            others = rms_candidates(station, self.part.choices, [*OF_RMS, *placed[1:]])
-            if station.fits(others[0][0]) or others[0][1] < ranked[0][1]:
-                axes, ranked = [*OF_RMS, *placed[1:]], others
+        axes, ranked = self._ranked(station, self.part, axes, placed)
+        if placed and "activation" in self.axes and not station.fits(ranked[0][0]):
+            others = self._ranked(station, bent(self.part), axes, placed)
+            if station.fits(others[1][0][0]):
+                axes, ranked = others
         if placed:
             kind = str(ranked[0][0].norm_kind)
             apart = {*OF_KIND["layer"], *OF_KIND["rms"]} - {*OF_KIND[kind]}
             self.axes = [axis for axis in self.axes if axis not in apart]
             axes = [*placed[:1], *(axis for axis in axes if axis not in apart)]
+        self.has_norms = station.fits(ranked[0][0])
         self._learn(axes, station, ranked)
+
+    def _ranked(
+        self, station: Station, part: Part, axes: Sequence[str], placed: Sequence[str]
+    ) -> tuple[Sequence[str], list[Candidate]]:
+        """Return candidates for the norms, with the choices in which they differ."""
+        known = station.fits(part.choices)
+        rank = flips if known else all_norms
+        ranked = rank(station, part, axes)
+        if placed and not (known or station.fits(ranked[0][0])):
+            of_rms = [*OF_RMS, *placed[1:]]
+            others = rms_candidates(station, part.choices, of_rms)
+            if station.fits(others[0][0]) or others[0][1] < ranked[0][1]:
+                return of_rms, others
+        return axes, ranked
 
     def _together(self) -> None:
         """Measure the rest, with everything active, and confirm the structure."""

@@ -1,7 +1,7 @@
 """Measurement of norms: their placement, their formula, their epsilon."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from itertools import product
+from itertools import product, takewhile
 
 import numpy as np
 
@@ -88,10 +88,27 @@ def rms_candidates(station: Station, base: Choices, axes: Collection[str]) -> li
         tried = [one for one in every if one.rms_weight != "none"]
         found.append(station.ranked(tried))
         if not station.fits(found[-1][0][0]) and "rms_epsilon" in axes:
-            found.append(station.ranked([*with_epsilons(station, tried, "rms_epsilon"), *tried]))
+            found.append(_solved(station, tried, found[-1]))
         if station.fits(found[-1][0][0]):
             return found[-1]
     return min(found, key=lambda ranked: ranked[0][1])
+
+
+def _solved(
+    station: Station, tried: Sequence[Choices], ranked: Sequence[Candidate]
+) -> list[Candidate]:
+    """Return the candidates `tried` with the epsilon of RMS norms that comes closest to each."""
+    alike = dict.fromkeys(one.but(rms_epsilon=0.0) for one in tried)
+    ways = (solved_epsilon(station, one, "rms_epsilon") for one in alike)
+    solved = [one for one, _ in station.ranked(ways)]
+    fitting = list(takewhile(station.fits, solved))
+    short = [short_epsilon(station, one, "rms_epsilon") for one in fitting or solved[:1]]
+    return station.ranked([*short, *solved[len(short) :], *(one for one, _ in ranked)])
+
+
+def epsilon_of(choices: Choices) -> str:
+    """Return the choice of the epsilon of norms of the kind that `choices` have."""
+    return "rms_epsilon" if choices.norm_kind == "rms" else "norm_epsilon"
 
 
 def with_epsilons(

@@ -1,11 +1,11 @@
 """Parameters and inputs that isolate one choice of a component.
 
 Each part of a component can be disabled through its canonical parameters: attention whose output
-weights are zero adds nothing, and a feed-forward network can be made linear under every
-listed activation, because act(z) - act(-z) is z for all of them.
+weights are zero adds nothing, and a feed-forward network can be made linear under every listed
+activation but two, because act(z) - act(-z) is z for all others.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -22,6 +22,9 @@ SCALES = (1.0, 1e-1, 1e-2, 1e-3, 1e-4, 1e-6, 1e-8, 1e-10)
 
 SHORTEST = 1e-13
 """The magnitude of rows that are shorter than any least length in use."""
+
+NOT_LINEAR = {"none": "relu-squared", "gated": "sigmoid"}
+"""The activation of which no two units make a linear map, without a gate and with one."""
 
 LARGE = slice(1, 6)
 """The tokens that :func:`large_model` makes large."""
@@ -63,8 +66,9 @@ class Part:
     ) -> tuple[Input, ...]:
         """Return random inputs; `rows` (B, L, D) stand in for the embedded ones.
 
-        Sequences are of `length`, that of the memory of 2 at most; a `head` is the width of one
-        where attention has no projections.
+        Sequences are of `length`, that of the memory of 2 at most, and that of the target of a
+        model of 1: nothing is masked. A `head` is the width of one where attention has no
+        projections.
         """
         rng = np.random.default_rng(seed)
         x = rng.normal(size=(2, length, self.width)) if rows is None else rows
@@ -83,7 +87,7 @@ class Part:
             "rms_norm": (rows_of_all_scales(self) if rows is None else x,),
             "padded_batch": (np.arange(3, 9), np.array([3, 1, 2])),
             "loss": self.loss_inputs(),
-            "model": (tokens[0], tokens[1][:, :1]),  # a target of one token: nothing is masked
+            "model": (tokens[0], tokens[1][:, :1]),
             "optimiser": _small_gradients(),
             "gradient_clipping": (np.array([3e-3, 4e-3]), np.array([1, 1]), np.array(1e-3)),
             "learning_rate": (self.probe.sizes.warmup + 5001,),  # where the schedules differ
@@ -149,6 +153,12 @@ def _small_gradients() -> tuple[Input, ...]:
     return rng.normal(size=5), rng.normal(size=(6, 5)) * scales, rates
 
 
+def bent(part: Part) -> Part:
+    """Return `part` with the activation under which :func:`norms_alone` is not linear."""
+    gate = str(part.choices.feed_forward_gate)
+    return replace(part, choices=part.choices.but(activation=NOT_LINEAR[gate]))
+
+
 def has(component: str, part: str) -> bool:
     """Return whether `component` is `part`, or contains it at any depth."""
     return component == part or any(has(one, part) for one in COMPONENTS[component].contains)
@@ -165,7 +175,7 @@ def stilled(parameters: dict[str, Floats], *sublayers: str) -> dict[str, Floats]
 
 
 def linear_feed_forward(parameters: dict[str, Floats]) -> dict[str, Floats]:
-    """Return `parameters` with feed-forward networks that are linear under every activation."""
+    """Return `parameters` with feed-forward networks that are linear, unless they are bent."""
     changed = dict(parameters)
     for name, values in parameters.items():
         if "feed_forward.inner.weight" in name:

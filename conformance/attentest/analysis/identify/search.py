@@ -5,6 +5,7 @@ from dataclasses import replace
 from math import prod
 
 from attentest.analysis.identify.norms import (
+    epsilon_of,
     norm_candidates,
     options,
     short_epsilon,
@@ -13,7 +14,7 @@ from attentest.analysis.identify.norms import (
     with_epsilon,
     with_epsilons,
 )
-from attentest.analysis.identify.parts import LARGE, Part, large_model, stilled
+from attentest.analysis.identify.parts import LARGE, Part, bent, large_model, stilled
 from attentest.analysis.identify.reach import ARITHMETICS, axes_of
 from attentest.analysis.identify.station import Candidate, Station
 from attentest_spec import Choices
@@ -47,17 +48,36 @@ def large(part: Part) -> list[Candidate]:
     measured later.
     """
     station = Station.of(part.probe, large_model(part), part.large_inputs(), first=LARGE.stop)
-    axes = ["embedding_scale", "norm_placement", "norm_variance", "norm_epsilon_place", "output"]
-    ranked = station.ranked(variations(part.choices, [*axes, "logit_scale"]))[:8]
-    placed = [one for choices, _ in ranked for one in fixed(variations(choices, PLACED), part)]
+    own = _largest(station, part)
+    if station.fits(own[0][0]):
+        return own
+    other = _largest(station, bent(part))
+    return other if other[0][1] < own[0][1] else own
+
+
+def _largest(station: Station, part: Part) -> list[Candidate]:
+    ranked = station.ranked(_of_a_token(part.choices))[:8]
+    placed = [
+        one
+        for choices, _ in ranked
+        for one in fixed(variations(choices, PLACED), replace(part, choices=choices))
+    ]
     first, *rest = (choices for choices, _ in station.ranked(placed)[:8])
-    first = with_epsilon(station, first)
+    first = with_epsilon(station, first, epsilon_of(first))
     coarse = {axis: "float32" for axis in ARITHMETICS if axis in axes_of(part.component)}
     if station.fits(first) or station.fits(first.but(**coarse)):
         return station.ranked([first])
-    solved = [solved_epsilon(station, choices) for choices in rest]
+    solved = [solved_epsilon(station, choices, epsilon_of(choices)) for choices in rest]
     closest = station.ranked([first, *solved])[0][0]
-    return station.ranked([short_epsilon(station, closest)])
+    return station.ranked([short_epsilon(station, closest, epsilon_of(closest))])
+
+
+def _of_a_token(known: Choices) -> Iterator[Choices]:
+    """Yield `known` with the options that large tokens show, for norms of each kind."""
+    axes = ["embedding_scale", "norm_placement", "output", "logit_scale"]
+    yield from variations(known, [*axes, "norm_variance", "norm_epsilon_place"])
+    rms = known.but(norm_kind="rms", rms_bias=known.norm_bias)
+    yield from (one for one in variations(rms, [*axes, "rms_weight"]) if one.rms_weight != "none")
 
 
 def all_norms(station: Station, part: Part, axes: Collection[str]) -> list[Candidate]:

@@ -179,7 +179,8 @@ def _adapt(thing: Any, asked: Reading, name: str, home: ModuleType | None) -> Ba
     stack = stack_of(made, asked, called)
     if stack is None and whole.is_model(made, asked, called):
         where = home if instance is None else None
-        return whole.adapt_class(made, asked, called or made.__name__, where, instance)
+        read = partial(_adapt, asked=Reading(), name="", home=None)
+        return whole.adapt_class(made, asked, called or made.__name__, where, read, instance)
     if stack is not None and instance is not None:
         stack = of_instance(instance, stack)
     own = name or getattr(thing, "__name__", type(thing).__name__)

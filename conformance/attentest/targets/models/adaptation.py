@@ -3,7 +3,6 @@
 import inspect
 import sys
 from collections.abc import Callable, Mapping
-from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 from types import ModuleType
@@ -28,7 +27,7 @@ from attentest.targets.adapt.limits import (
     least_width,
     said_of,
 )
-from attentest.targets.adapt.parameters import FoundTable, find_table, interleaved
+from attentest.targets.adapt.parameters import FoundTable, interleaved
 from attentest.targets.adapt.parameters.building import DISTINCT
 from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.adapt.reading import Reading, Unclear
@@ -36,21 +35,27 @@ from attentest.targets.adapt.ungiven import sentence
 from attentest.targets.adapt.unspecified.assignments import demand_assignment
 from attentest.targets.constants.models import demand_effect, demand_explanation
 from attentest.targets.models.building import building
-from attentest.targets.models.fixed_rows import with_free_rows
 from attentest.targets.models.inferring import Inferred, infer, probe_of
 from attentest.targets.models.instances import stands_for_class
+from attentest.targets.models.layers import Read, demand_layers
 from attentest.targets.models.limits import (
     demand_one_offset,
     is_random_without_dropout,
     limits_of,
-    with_idle_norms,
     with_rounded_heads,
 )
-from attentest.targets.models.one_table import ONE_TABLE, adds_rows, shared_positions, without_rows
 from attentest.targets.models.recognition import is_whole, makes_models
 from attentest.targets.models.surrounded import OUTSIDE, Surrounded
+from attentest.targets.models.tables.fixed_rows import with_free_rows
+from attentest.targets.models.tables.mapping import table_of
+from attentest.targets.models.tables.one_table import (
+    ONE_TABLE,
+    adds_rows,
+    shared_positions,
+    without_rows,
+)
+from attentest.targets.models.tables.vocabularies import Vocabulary
 from attentest.targets.models.trials import Building
-from attentest.targets.models.vocabularies import Vocabulary
 from attentest.targets.models.written import Adapter
 from attentest.targets.neighbours import functions_that_build
 from attentest.targets.origin import origin
@@ -58,7 +63,6 @@ from attentest.targets.single import SINGLE, Single, in_double, in_single
 from attentest.targets.whole import AdaptedWhole
 from attentest_spec import Limits, Place, Unsupported
 from attentest_spec.choices import Value
-from attentest_spec.mapping import locate
 from attentest_spec.torch import Recipe, TorchBackend
 
 TARGET_PADS = (
@@ -72,6 +76,7 @@ def adapt_class(
     reading: Reading,
     name: str,
     home: ModuleType | None,
+    read: Read,
     instance: nn.Module | None = None,
 ) -> AdaptedWhole:
     """Return what :func:`adapt_model` does, or a model made by the one function that builds it.
@@ -79,14 +84,14 @@ def adapt_class(
     The function is looked for where the class itself is a question, as one is that takes its parts.
     """
     try:
-        return adapt_model(thing, reading, name, home, instance)
+        return adapt_model(thing, reading, name, home, read, instance)
     except Unclear as question:
         makers = functions_that_build(thing) if inspect.isclass(thing) and not instance else []
         if len(makers) != 1:
             raise
         (maker,) = makers
         try:
-            made = adapt_model(maker, reading, maker.__name__, sys.modules[maker.__module__])
+            made = adapt_model(maker, reading, maker.__name__, sys.modules[maker.__module__], read)
         except Unclear:
             raise question from None
         sentence = f"assumed that {name} is built as {maker.__name__} does, and judged as that"
@@ -100,12 +105,14 @@ def adapt_model(
     reading: Reading,
     name: str,
     home: ModuleType | None,
+    read: Read,
     instance: nn.Module | None = None,
 ) -> AdaptedWhole:
     """Return the class, or the function that makes models, as a backend of the component `model`.
 
-    An `instance` of the class has to compute what the class computes at its sizes. Raises Unclear,
-    with what to add, where it does not say how it is built or called.
+    An `instance` of the class has to compute what the class computes at its sizes; `read` reads the
+    class of a part. Raises Unclear, with what to add, where it does not say how it is built or
+    called.
     """
     with undisturbed():
         built = with_free_rows(building(thing, name, reading))
@@ -113,13 +120,13 @@ def adapt_model(
         least = least_width(built, one_vocabulary, name, "the classes of its parts, one by one")
         built, inferred = _inferred(built, name, _documentation(thing), reading)
         demand_effect(built, inferred, name)
-        found, whole = _table(built, inferred, name), built
+        found, whole = table_of(built, inferred, name), built
         if shared := shared_positions(built, found):
             if reading.strict:
                 raise Unclear(SHARED.format(name))
             built = without_rows(built, shared)
             inferred = infer(built, name, _documentation(thing), reading)
-            found = _table(built, inferred, name)
+            found = table_of(built, inferred, name)
         limits = replace(limits_of(built, inferred, found.table), least_width=least)
         fixed = not reading.strict and is_random_without_dropout(built, inferred)
         if instance is not None:
@@ -140,6 +147,8 @@ def adapt_model(
         made = _measured(adapter, found, reading)
         if not reading.anyway:
             demand_one_offset(name, made, made.choices)
+        if not (reading.anyway or made.fits):
+            demand_layers(probe_of(built, one_vocabulary).model, name, read)
         scaled = made.choices.get("embedding_scale", "sqrt-d") == "sqrt-d"
         if shared and not adds_rows(whole, inferred, found, shared[0], is_scaled=scaled):
             raise Unclear(f"{SHARED.format(name)} {NOT_ADDED}")
@@ -200,90 +209,6 @@ def _documentation(thing: Callable[..., Any]) -> str:
     return "\n".join(filter(None, (inspect.getdoc(one) for one in parts if one is not nn.Module)))
 
 
-def _table(built: Building, inferred: Inferred, name: str) -> FoundTable:
-    """Return the parameter map; Unclear where parameters have no place in it."""
-    call = inferred.call.compiled()
-
-    def build(sizes: Any) -> Any:
-        model = built(sizes)
-        model.pads = sizes.source_pad, sizes.target_pad
-        return model
-
-    with in_double() if built.doubled else nullcontext():
-        found = find_table(build, "model", call)
-    lost = [] if found.table else list(found.remarks)
-    lost += [one for one in found.remarks if one.startswith(("Left over", "Nothing was found"))]
-    if lost:
-        raise Unclear(
-            f"{name} was read as a whole model, and its parameters could not be mapped: "
-            f"{' '.join(dict.fromkeys(lost))} If an argument of the constructor was taken for "
-            f"another ({built.expression}), say which is which with --argument SIZE=NAME; else "
-            f"write the map by hand, in a backend as docs/how-to/add-an-implementation.md shows."
-        )
-    if _shares_norms_by_layer(built, found):
-        raise Unclear(
-            f"{name} has one norm for all sublayers of a layer, and this spec has one for each "
-            f"sublayer, or one for a whole stack: name the classes of its parts, one by one."
-        )
-    if not _reads_first_row(built, found, call):
-        of_length = "has tables of positions with more rows than its length"
-        fixed = "has tables of positions with a fixed number of rows"
-        place = "row behind the others" if built.rows is None else "first row"
-        raise Unclear(
-            f"{name} {of_length if built.rows is None else fixed}, and the first "
-            f"position does not get the {place}: write a backend by hand, as "
-            f"docs/how-to/add-an-implementation.md shows."
-        )
-    return with_idle_norms(built, found, call, name)
-
-
-def _shares_norms_by_layer(built: Building, found: FoundTable) -> bool:
-    """Say whether the sublayers of a layer share a norm, and those of another have another.
-
-    One norm may have a name for each sublayer: no table of one row for all sublayers reads that.
-    """
-    model = probe_of(built, DISTINCT.but(target_vocabulary=DISTINCT.source_vocabulary)).model
-    own = dict(model.named_parameters(remove_duplicate=False))
-
-    def norm(number: int, sublayer: str) -> nn.Parameter | None:
-        name = f"encoder.layers.{number}.{sublayer}_norm.gain"
-        return own.get(locate(name, found.table).name)
-
-    first = norm(0, "self_attention")
-    if found.choices.get("norm_sharing") == "shared":
-        return first is not norm(1, "self_attention")
-    return first is not None and first is norm(0, "feed_forward")
-
-
-def _reads_first_row(built: Building, found: FoundTable, call: Callable[..., Any]) -> bool:
-    """Say whether the first position gets the row that the map says, where that is not the first.
-
-    Numbers in the rows before it change nothing, and those in its row do.
-    """
-    first = int(found.choices.get("position_offset", 0))
-    if not first and (built.rows is None or ONE_TABLE in built.said):
-        return True
-    probe = probe_of(built, DISTINCT.but(target_vocabulary=DISTINCT.source_vocabulary))
-    own = probe.model.get_parameter(locate("source_positions.weight", found.table).name)
-    table = own.data.reshape(-1, own.shape[-1])  # a view of its rows
-
-    def moved(rows: slice) -> Any:
-        before = table[rows].clone()
-        table[rows] += torch.linspace(-1, 2, own.shape[-1], dtype=own.dtype)
-        answer = probe.called(call, *probe.tokens)
-        table[rows] = before
-        return answer
-
-    answers = [
-        probe.called(call, *probe.tokens),
-        moved(slice(first)),
-        moved(slice(first, first + 1)),
-    ]
-    if not all(isinstance(one, torch.Tensor) for one in answers):
-        return False
-    return torch.equal(answers[0], answers[1]) and not torch.equal(answers[0], answers[2])
-
-
 def _measured(adapter: Adapter, found: FoundTable, reading: Reading) -> AdaptedWhole:
     if found.interleaved and reading.strict:
         raise Unclear(interleaved.QUESTION.format(adapter.name, "model"))
@@ -291,15 +216,16 @@ def _measured(adapter: Adapter, found: FoundTable, reading: Reading) -> AdaptedW
     single = None if reading.strict else _in_single(adapter, findings)
     if single:
         adapter, findings = replace(adapter, limits=single[0]), single[1]
-    demand_explanation(adapter.building, trust.explained(findings), reading, adapter.name)
-    demand_assignment(found, trust.explained(findings), reading, adapter.name)
+    explained = trust.explained(findings)
+    demand_explanation(adapter.building, explained, reading, adapter.name)
+    demand_assignment(found, explained, reading, adapter.name)
     inferred = {**_kind_of_output(adapter), **adapter.choices, **measured(findings)}
-    if not trust.explained(findings):
+    if not explained:
         inferred |= choices_of_encoder(_backend(adapter, ()), inferred)
         inferred |= scale_of_one_side(_backend(adapter, ()), inferred)
     choices = declared_choices(inferred, reading)
     if not reading.strict:
-        limits = with_rounded_heads(_backend(adapter, ()), choices, trust.explained(findings))
+        limits = with_rounded_heads(_backend(adapter, ()), choices, explained)
         adapter = replace(adapter, limits=limits)
     fixed = [FIXED_DROPOUT] * adapter.limits.fixed_dropout
     outside = OUTSIDE if adapter.is_surrounded else ()
@@ -324,7 +250,7 @@ def _measured(adapter: Adapter, found: FoundTable, reading: Reading) -> AdaptedW
     )
     made = _backend(replace(adapter, choices=choices), said)
     doubts = (*assumptions, *adapter.building.doubts, *adapter.inferred.doubts, *found.remarks)
-    return replace(made, assumed=doubts, summary=_summary(adapter))
+    return replace(made, assumed=doubts, summary=_summary(adapter), fits=explained)
 
 
 def _findings(adapter: Adapter) -> Mapping[str, Finding]:

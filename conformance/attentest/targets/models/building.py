@@ -38,8 +38,8 @@ from attentest.targets.constants.models import assumed_of, size_constants
 from attentest.targets.constants.numbers_read import HEAD_WIDTH_CODE
 from attentest.targets.models.configurations import Configurations
 from attentest.targets.models.size_names import size_by_words, sizes_named
+from attentest.targets.models.tables.vocabularies import Vocabulary, with_vocabularies
 from attentest.targets.models.trials import Building, around, trial
-from attentest.targets.models.vocabularies import Vocabulary, with_vocabularies
 
 MOST = 200
 """Limit of the ways to build a model that are tried."""

@@ -94,10 +94,19 @@ def trial(built: Building, *, shared: bool = False) -> str:
     for vocabulary in (sizes.source_vocabulary, sizes.target_vocabulary):
         if {vocabulary, sizes.d_model} not in shapes:
             return f"it holds no table of {vocabulary} tokens by {sizes.d_model}"
-    wide = sum(sizes.d_ff in one for one in shapes)
-    if "d_ff" in built.known and wide != 4 * sizes.layers:
-        return f"it holds {wide} matrices of the inner width, and not {4 * sizes.layers}"
+    wide, packed = (sum(width in one for one in shapes) for width in (sizes.d_ff, 2 * sizes.d_ff))
+    networks = 2 * sizes.layers
+    if "d_ff" in built.known and (wide, packed) not in _networks(networks):
+        return f"it holds {wide} matrices of the inner width, and not {2 * networks}"
     return ""
+
+
+def _networks(number: int) -> tuple[tuple[int, int], ...]:
+    """Return how many matrices of the inner width, and of twice that, so many networks have.
+
+    They have none for a gate, one for it, or one for it and what it multiplies.
+    """
+    return (2 * number, 0), (3 * number, 0), (number, number)
 
 
 def around(built: Building) -> Building | None:

@@ -10,13 +10,13 @@ from typing import Any
 from attentest.targets.adapt.parameters.telling import lines as table_lines
 from attentest.targets.constants.copies import COPIES_SOURCE, copied
 from attentest.targets.layout import folded
-from attentest.targets.models.fixed_rows import RESIZED_SOURCE, resized
 from attentest.targets.models.forms import ADDITIVE
 from attentest.targets.models.inferring import Inferred
-from attentest.targets.models.one_table import PLACELESS_SOURCE, placeless
 from attentest.targets.models.surrounded import SURROUNDED_SOURCE, Surrounded
+from attentest.targets.models.tables.fixed_rows import RESIZED_SOURCE, resized
+from attentest.targets.models.tables.one_table import PLACELESS_SOURCE, placeless
+from attentest.targets.models.tables.vocabularies import VOCABULARY_SOURCE, Vocabulary
 from attentest.targets.models.trials import Building
-from attentest.targets.models.vocabularies import VOCABULARY_SOURCE, Vocabulary
 from attentest.targets.origin import Origin, origin
 from attentest_spec import Limits
 from attentest_spec.choices import Value

@@ -19,7 +19,7 @@ from attentest.targets.adapt.encoders.idle_norms import (
 )
 from attentest.targets.adapt.parameters.found import FoundTable
 from attentest.targets.adapt.parameters.trials.clock import Clock
-from attentest.targets.adapt.parameters.trials.open_choices import TURNED
+from attentest.targets.adapt.parameters.trials.shown import TURNED
 from attentest.targets.adapt.probing import undisturbed
 from attentest_spec import CHOICES, Choices
 from attentest_spec.choices import Value

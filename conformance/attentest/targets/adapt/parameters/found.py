@@ -40,12 +40,12 @@ from attentest.targets.adapt.parameters.telling import (
     untold,
 )
 from attentest.targets.adapt.parameters.trials.clock import Clock
-from attentest.targets.adapt.parameters.trials.open_choices import (
-    rounded_positions,
-    turned_attention,
-)
 from attentest.targets.adapt.parameters.trials.samples import part_samples
-from attentest.targets.adapt.parameters.trials.stages import home, watched
+from attentest.targets.adapt.parameters.trials.shown import rounded_positions, shown_by_parts
+from attentest.targets.adapt.parameters.trials.stages import (
+    home,
+    watched,
+)
 from attentest.targets.adapt.parameters.trials.trial import fitting, places, read
 from attentest.targets.adapt.parameters.units import units
 from attentest_spec import Choices, Sizes
@@ -232,7 +232,7 @@ class _Search:
         table = self._named_otherwise(parts, self._chosen(parts))
         table = with_given(table, self.given)
         choices = self._decided(self.component, table)
-        choices = {**choices, **self._shown_by_parts(table, Choices.of(choices))}
+        choices = {**choices, **self._shown_by_parts(parts, table, Choices.of(choices))}
         self.remarks += [*packed(table), *self._unmapped(table, choices)]
         if self.clock.ran_out:
             text = f"The numbers were asked for {self.seconds:g} seconds and not to the end."
@@ -240,11 +240,14 @@ class _Search:
         made = FoundTable(table, lines(table), tuple(self.remarks), choices, self.doubts)
         return replace(made, unplaced=self.unplaced, cut=self.clock.ran_out and not self.fits)
 
-    def _shown_by_parts(self, table: Table, decided: Choices) -> Mapping[str, Value]:
+    def _shown_by_parts(
+        self, parts: list[Part], table: Table, decided: Choices
+    ) -> Mapping[str, Value]:
         found = places(self.component, table, self.run.own, self.sizes, decided)
-        given = self.run.stages, read(found, self.run.own, self.sizes), self.sizes, decided
-        turned = {} if self.fits or self.component == "model" else turned_attention(*given)
-        return {**rounded_positions(*given), **turned}
+        given = read(found, self.run.own, self.sizes), self.sizes, decided
+        if self.fits:
+            return rounded_positions(self.run.stages, *given)
+        return shown_by_parts(self.component, parts, self.lists, self.run, *given)
 
     def _parts(self) -> list[Part]:
         usable = [

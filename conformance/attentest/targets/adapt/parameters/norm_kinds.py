@@ -9,7 +9,7 @@ from attentest.targets.adapt.parameters.behaviour import Fired, Run
 from attentest.targets.adapt.parameters.trials.open_choices import LOOSE
 from attentest.targets.adapt.parameters.units import Unit
 
-LAYERED = ("residual", "encoder_layer", "decoder_layer", "encoder", "decoder")
+LAYERED = ("residual", "encoder_layer", "decoder_layer", "encoder", "decoder", "model")
 """The components that hold norms of one kind."""
 
 

@@ -6,7 +6,6 @@ from operator import ne
 
 import numpy as np
 
-from attentest.analysis.identify.attending import BASES
 from attentest.targets.adapt.parameters.behaviour import Compute, Stage
 from attentest.targets.adapt.parameters.trials.clock import Clock
 from attentest_spec import Choices, Setting, Sizes
@@ -16,12 +15,6 @@ from attentest_spec.setting import Floats
 
 EXACT, LOOSE = 1e-8, 1e-4
 """Largest relative differences: of one formula, and of one whose epsilon is not known."""
-
-ROUNDED = 1e-12, 1e-6
-"""Relative differences between which a sum of embeddings and positions differs by rounding."""
-
-ALIKE = 1e-3
-"""Largest difference between sentences, relative to the largest one from the formula."""
 
 NEAREST = 1
 """Choices that may be another than the usual one where no combination gives a part's numbers."""
@@ -59,8 +52,17 @@ OPEN: Mapping[str, tuple[str, ...]] = {
 
 def axes_of(component: str, decided: Choices) -> tuple[str, ...]:
     """Return the choices that a table leaves open, where the kind of the norms is decided."""
+    return _of_kind(OPEN.get(component, ()), decided)
+
+
+def axes_of_stage(stage: Stage, decided: Choices) -> tuple[str, ...]:
+    """Return the choices that a part of a whole leaves open."""
+    return _of_kind(stage.axes, decided)
+
+
+def _of_kind(axes: Sequence[str], decided: Choices) -> tuple[str, ...]:
     of_rms = {"norm_variance": "rms_weight"} if decided.norm_kind == "rms" else {}
-    return tuple(of_rms.get(axis, axis) for axis in OPEN.get(component, ()))
+    return tuple(of_rms.get(axis, axis) for axis in axes)
 
 
 WITH_EPSILON = {"norm_variance", "rms_weight", "router_scores"}
@@ -115,7 +117,7 @@ def left_open(
         fits = [
             choices
             for choices in tried
-            if not clock.rings() and _gives(stage, Setting(sizes, choices, parameters))
+            if not clock.rings() and gives(stage, Setting(sizes, choices, parameters))
         ]
         closed |= {*own}
         if not fits:
@@ -126,12 +128,12 @@ def left_open(
         yield from options(rest, base)
 
 
-def _gives(stage: Stage, given: Setting) -> bool:
+def gives(stage: Stage, given: Setting) -> bool:
     """Say whether one of the formulas of a part gives the output that was watched."""
-    return any(_error(compute, stage, given) <= LOOSE for compute in stage.formulas)
+    return any(error(compute, stage, given) <= LOOSE for compute in stage.formulas)
 
 
-def _error(compute: Compute, stage: Stage, given: Setting) -> float:
+def error(compute: Compute, stage: Stage, given: Setting) -> float:
     """Return the largest difference from the output of a part, relative to its largest number."""
     try:
         expected = compute(given)
@@ -140,46 +142,3 @@ def _error(compute: Compute, stage: Stage, given: Setting) -> float:
     if expected.shape != stage.output.shape:
         return np.inf
     return float(np.abs(expected - stage.output).max() / (np.abs(stage.output).max() or 1.0))
-
-
-def rounded_positions(
-    stages: Sequence[Stage], parameters: Mapping[str, Floats], sizes: Sizes, decided: Choices
-) -> dict[str, Value]:
-    """Return that positions are computed in single precision, where the embeddings show it alone.
-
-    In a whole model with a mistake elsewhere, no output shows it. What rounds the positions is the
-    same for all sentences, and what rounds the scale of their words is not.
-    """
-    for stage in stages:
-        if "positional_encoding" in stage.axes:
-            for choices in options(stage.axes, decided):
-                given = Setting(sizes, choices, parameters)
-                if min(ROUNDED) < _error(stage.formulas[0], stage, given) < max(ROUNDED):
-                    off = stage.formulas[0](given) - stage.output
-                    alike = np.ptp(off, axis=0).max() <= ALIKE * np.abs(off).max()
-                    return {"position_arithmetic": "float32"} if alike else {}
-    return {}
-
-
-def turned_attention(
-    stages: Sequence[Stage], parameters: Mapping[str, Floats], sizes: Sizes, decided: Choices
-) -> dict[str, Value]:
-    """Return the rotary positions inside the attention of a whole, where its parts show them.
-
-    In a whole with a mistake elsewhere, no output shows them.
-    """
-    for stage in stages:
-        bases = list(options(stage.axes, decided))
-        if any(_gives(stage, Setting(sizes, one, parameters)) for one in bases):
-            continue
-        for turned, base in product(TURNED, bases):
-            if _gives(stage, Setting(sizes, base.but(**turned), parameters)):
-                return dict(turned)
-    return {}
-
-
-TURNED: tuple[Mapping[str, Value], ...] = tuple(
-    {"attention_rotary": "query-and-key", "rotary_pairs": pairs, "rotary_base": base}
-    for pairs, base in product(("halves", "adjacent"), BASES)
-)
-"""The positions inside attention that are tried."""

@@ -2,12 +2,15 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
+import numpy as np
+
 from attentest.targets.adapt.parameters.behaviour import Compute, Fired, Run, Sample, Stage
 from attentest.targets.adapt.parameters.layers import Part
 from attentest.targets.adapt.parameters.stacks import Layers
 from attentest.targets.adapt.parameters.trials.open_choices import OPEN
 from attentest.targets.adapt.parameters.trials.samples import batch_first, distinct, part_samples
 from attentest_spec import Setting, Sizes
+from attentest_spec.choices import Value
 from attentest_spec.masks import padding_mask, target_mask
 from attentest_spec.model import embed
 from attentest_spec.oracles import ORACLES
@@ -53,6 +56,45 @@ def _of_model(
         *_of_layer("encoder_layer", "encoder.layers.0", encoding, hidden, sizes),
         *_of_layer("decoder_layer", "decoder.layers.0", decoding, both, sizes),
     ]
+
+
+def sublayers(component: str, parts: Sequence[Part], run: Run) -> list[Stage]:
+    """Return the sublayers of the first layers that were called as modules, of stacks alone."""
+    if component not in ("encoder", "decoder", "model") or not run.samples:
+        return []
+    return [stage for part in parts for stage in _sublayer(part, parts, run)]
+
+
+def norm_placement(
+    parts: Sequence[Part], lists: Mapping[str, Layers], run: Run, sizes: Sizes
+) -> dict[str, Value]:
+    """Return where the norms of a stack are, by what its first attention is given, {} for neither.
+
+    In a stack with a mistake in each layer no output shows it.
+    """
+    for stack, layers in lists.items() if run.samples else ():
+        states = _states(_layer(layers, parts, run), sizes)
+        slot = f"{stack}layers.0.self_attention"
+        attention = [home(part, parts, run) for part in parts if part.slot == slot]
+        given = [one for fired in attention for one in _states(fired, sizes)]
+        if not states or not given:
+            continue
+        if any(np.array_equal(one, states[0]) for one in given):
+            return {"norm_placement": "post"}
+        if any(_norms(fired, states[0], given) for fired in run.fired):
+            return {"norm_placement": "pre"}
+    return {}
+
+
+def _norms(fired: Fired, x: Floats, given: Sequence[Floats]) -> bool:
+    """Say whether a module got `x` alone and returned what is `given`."""
+    got = [batch_first(one) for one in fired.inputs]
+    output = batch_first(fired.output)
+    return (
+        len(got) == 1
+        and np.array_equal(got[0], x)
+        and any(np.array_equal(output, one) for one in given)
+    )
 
 
 def _sublayer(part: Part, parts: Sequence[Part], run: Run) -> Iterator[Stage]:

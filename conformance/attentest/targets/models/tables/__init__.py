@@ -1,0 +1,1 @@
+"""The tables of a whole model: its parameter map, its positions and its vocabularies."""

@@ -1,0 +1,102 @@
+"""The parameter map of a whole model, and what it has that the spec has no place for."""
+
+from collections.abc import Callable
+from contextlib import nullcontext
+from typing import Any
+
+import torch
+from torch import nn
+
+from attentest.targets.adapt.parameters import FoundTable, find_table
+from attentest.targets.adapt.parameters.building import DISTINCT
+from attentest.targets.adapt.reading import Unclear
+from attentest.targets.models.inferring import Inferred, probe_of
+from attentest.targets.models.limits import with_idle_norms
+from attentest.targets.models.tables.one_table import ONE_TABLE
+from attentest.targets.models.trials import Building
+from attentest.targets.single import in_double
+from attentest_spec.mapping import locate
+
+
+def table_of(built: Building, inferred: Inferred, name: str) -> FoundTable:
+    """Return the parameter map; Unclear where parameters have no place in it."""
+    call = inferred.call.compiled()
+
+    def build(sizes: Any) -> Any:
+        model = built(sizes)
+        model.pads = sizes.source_pad, sizes.target_pad
+        return model
+
+    with in_double() if built.doubled else nullcontext():
+        found = find_table(build, "model", call)
+    lost = [] if found.table else list(found.remarks)
+    lost += [one for one in found.remarks if one.startswith(("Left over", "Nothing was found"))]
+    if lost:
+        raise Unclear(
+            f"{name} was read as a whole model, and its parameters could not be mapped: "
+            f"{' '.join(dict.fromkeys(lost))} If an argument of the constructor was taken for "
+            f"another ({built.expression}), say which is which with --argument SIZE=NAME; else "
+            f"write the map by hand, in a backend as docs/how-to/add-an-implementation.md shows."
+        )
+    if _shares_norms_by_layer(built, found):
+        raise Unclear(
+            f"{name} has one norm for all sublayers of a layer, and this spec has one for each "
+            f"sublayer, or one for a whole stack: name the classes of its parts, one by one."
+        )
+    if not _reads_first_row(built, found, call):
+        of_length = "has tables of positions with more rows than its length"
+        fixed = "has tables of positions with a fixed number of rows"
+        place = "row behind the others" if built.rows is None else "first row"
+        raise Unclear(
+            f"{name} {of_length if built.rows is None else fixed}, and the first "
+            f"position does not get the {place}: write a backend by hand, as "
+            f"docs/how-to/add-an-implementation.md shows."
+        )
+    return with_idle_norms(built, found, call, name)
+
+
+def _shares_norms_by_layer(built: Building, found: FoundTable) -> bool:
+    """Say whether the sublayers of a layer share a norm, and those of another have another.
+
+    One norm may have a name for each sublayer: no table of one row for all sublayers reads that.
+    """
+    model = probe_of(built, DISTINCT.but(target_vocabulary=DISTINCT.source_vocabulary)).model
+    own = dict(model.named_parameters(remove_duplicate=False))
+
+    def norm(number: int, sublayer: str) -> nn.Parameter | None:
+        name = f"encoder.layers.{number}.{sublayer}_norm.gain"
+        return own.get(locate(name, found.table).name)
+
+    first = norm(0, "self_attention")
+    if found.choices.get("norm_sharing") == "shared":
+        return first is not norm(1, "self_attention")
+    return first is not None and first is norm(0, "feed_forward")
+
+
+def _reads_first_row(built: Building, found: FoundTable, call: Callable[..., Any]) -> bool:
+    """Say whether the first position gets the row that the map says, where that is not the first.
+
+    Numbers in the rows before it change nothing, and those in its row do.
+    """
+    first = int(found.choices.get("position_offset", 0))
+    if not first and (built.rows is None or ONE_TABLE in built.said):
+        return True
+    probe = probe_of(built, DISTINCT.but(target_vocabulary=DISTINCT.source_vocabulary))
+    own = probe.model.get_parameter(locate("source_positions.weight", found.table).name)
+    table = own.data.reshape(-1, own.shape[-1])  # a view of its rows
+
+    def moved(rows: slice) -> Any:
+        before = table[rows].clone()
+        table[rows] += torch.linspace(-1, 2, own.shape[-1], dtype=own.dtype)
+        answer = probe.called(call, *probe.tokens)
+        table[rows] = before
+        return answer
+
+    answers = [
+        probe.called(call, *probe.tokens),
+        moved(slice(first)),
+        moved(slice(first, first + 1)),
+    ]
+    if not all(isinstance(one, torch.Tensor) for one in answers):
+        return False
+    return torch.equal(answers[0], answers[1]) and not torch.equal(answers[0], answers[2])
