@@ -163,7 +163,7 @@ SOUND = {
     "squared": (
         (
             "self.gate, self.up = (nn.Linear(dim, hidden, bias=False) for _ in range(2))",
-            "self.up = nn.Linear(dim, hidden)",
+            "self.up = nn.Linear(dim, hidden, bias=False)",
         ),
         (GATED, "F.relu(self.up(x)) ** 2"),
     ),
@@ -226,7 +226,7 @@ def test_other_design_is_a_question(tmp_path, changes, said):
         (GATED, "self.gate(x) * F.silu(self.up(x))"),
         (".mean(-1, keepdim=True)", ".sum(-1, keepdim=True)"),
         ("return self.out(self.decoder_norm(x))", "return self.out(x)"),
-        ("self.norm2(x), memory, source_mask", "self.norm2(x), memory, target_mask.any(2, True)"),
+        ("self.norm2(x), memory, source_mask", "self.norm2(x), x, target_mask"),
         (".tril()", ".tril(1)"),
     ],
 )
