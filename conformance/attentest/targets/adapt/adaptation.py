@@ -36,6 +36,7 @@ from attentest.targets.adapt.encoders.idle_norms import around_norm
 from attentest.targets.adapt.encoders.inverted import with_tokens_seen
 from attentest.targets.adapt.encoders.mask_uses import read_around
 from attentest.targets.adapt.encoders.one_mistake import around_mistake
+from attentest.targets.adapt.encoders.part_mistake import around_mistake_of_part
 from attentest.targets.adapt.encoders.tokens import stack_of
 from attentest.targets.adapt.limits import (
     SEVERAL,
@@ -310,6 +311,9 @@ def _adapted(code: Code, reading: Reading) -> Adapted:
     known = explained or bool(found.idle)  # a norm that is not called says more than a name, too
     if guessed and not known and (nearly := around_mistake(code.component, found, findings)):
         found, known = nearly, True
+    if not (known or reading.strict):
+        part = around_mistake_of_part(code.component, found, findings, guessed=guessed)
+        found, known = part or found, part is not None
     shown = {**found.choices, **measured(findings)}
 
     def line() -> str:

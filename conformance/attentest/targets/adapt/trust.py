@@ -141,6 +141,8 @@ def _of_numbers(
             raise _without_a_place(code, extra)
         own = unattended(found, adapter, Choices.of(dict(choices)))
         return _UNATTENDED.format(code.name, own, own, own, own, _ANYWAY) if own else ""
+    if not other and found.mistake:
+        return ""
     if not other and found.observed and code.component in _HOLDS_NORMS:
         other = inner_epsilon(found.observed)
     if code.component == "positional_encoding" and not found.table:

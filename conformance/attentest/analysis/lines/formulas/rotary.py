@@ -64,6 +64,7 @@ def turned_heads(
     """Add x, which is `what`, with its pairs turned; "" for what is no part of attention."""
     both = columns(formula.choices, x.value.shape[-1])
     _columns(formula, part, f"{what} " * bool(what), x, both)
+    _turned_columns(formula, part, f"{what} " * bool(what), x, waves)
     return formula.step(
         part,
         f"turned {what}" if what else "result",
@@ -208,6 +209,48 @@ def _columns(formula: Formula, part: str, what: str, x: Step, both: Sequence[Arr
         axes=x.axes,
         optional=True,
     )
+
+
+def _turned_columns(
+    formula: Formula, part: str, what: str, x: Step, waves: Sequence[Step]
+) -> None:
+    """Add the optional forms of the result: the first and the second columns of its pairs."""
+    one, other = columns(formula.choices, x.value.shape[-1])
+
+    def of_rows(wave: Array) -> Array:
+        return wave if wave.ndim < 3 else wave[:, None]
+
+    for name, text, own, second, sign in (
+        ("first", "a cos - b sin", one, other, -1.0),
+        ("second", "b cos + a sin", other, one, 1.0),
+    ):
+
+        def turn(
+            x: Array, c: Array, s: Array, own: Array = own, second: Array = second, by: float = sign
+        ) -> Array:
+            found: Array = x[..., own] * of_rows(c) + by * x[..., second] * of_rows(s)
+            return found
+
+        formula.step(
+            part,
+            f"turned {what}{name} columns",
+            turn,
+            x,
+            *waves,
+            text=f"{text} for each pair (a, b)",
+            axes=x.axes[:-1] + "N",
+            optional=True,
+            mistakes=[
+                Mistake(
+                    text.replace("-", "?").replace("+", "-").replace("?", "+"),
+                    lambda x, c, s, turn=turn: turn(x, c, -s),
+                ),
+                Mistake(
+                    text.replace("cos", "?").replace("sin", "cos").replace("?", "sin"),
+                    lambda x, c, s, turn=turn: turn(x, s, c),
+                ),
+            ],
+        )
 
 
 def _constant(formula: Formula, part: str, name: str, value: Array, axes: str) -> None:
