@@ -156,15 +156,17 @@ def _of_numbers(
         other = of_norms(found.observed, code.component)
     if not other and found.observed:
         other = scaled_or_combined(found.observed, code.component)
+    line = ""
     if not other and found.observed and code.component != routing.COMPONENT:
         other = recognised(found.observed, code.component, adapter, found.table, choices)
+        line = nearest() if other and code.component == "multi_head_attention" else ""
     other = other or drawn_buffers(code, probe)
     if not other and found.observed and code.component in LAYERS:
         other = _of_layers(code.component, adapter, found, Choices.of(dict(choices)), later=later)
     if other:
         raise Uncovered(
-            f"{code.name} is not judged as {code.component}: {other}. What is judged, and what is "
-            f"not: {_PAGE}. {_ANYWAY}."
+            f"{code.name} is not judged as {code.component}: {other}. {apart(line)}What is judged, "
+            f"and what is not: {_PAGE}. {_ANYWAY}."
         )
     of_axes = _of_axes(adapter)
     of_sums = ["it adds its input to a part of its result"] * adds_at_zero(probe, adapter)
