@@ -167,8 +167,9 @@ class FileSummary:
         if not rows:
             return f"{self.target} defines no function and no class."
         widths = [max(len(row[column]) for row in rows) for column in (0, 1)]
+        room = _WIDTH - sum(widths) - 6
         lines = [
-            f"  {name:{widths[0]}}  {component:{widths[1]}}  {result}"
+            f"  {name:{widths[0]}}  {component:{widths[1]}}  {_fitted(result, room)}"
             for name, component, result in rows
         ]
         return "\n".join([f"{self.target}:", *lines])
@@ -231,6 +232,15 @@ def summary(target: str, members: Iterable[Member], run: Run) -> FileSummary:
         own = None if backend is None else Run.of(run.plan, [backend])
         outcomes.append(Outcome(member, own))
     return FileSummary(target, outcomes)
+
+
+_WIDTH = 80
+"""The width of the table of members, as far as its names leave it."""
+
+
+def _fitted(result: str, room: int) -> str:
+    """Return the result of a member in as few words as fit."""
+    return result if len(result) <= room else result.replace("not judged by itself: ", "", 1)
 
 
 _NEAREST = re.compile(r" In the nearest reading, .*?(?= A part of the name |$)")

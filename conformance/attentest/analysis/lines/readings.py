@@ -114,7 +114,9 @@ def _options(alignment: Alignment) -> list[list[dict[str, Any]]]:
         kinds.append([{"embedding_scale": "none"}])
     norms = [{}, *_NORMS] if "layer_norm" in parts else [{}]
     if "residual" in parts and case.choices.norm_bias == "none":
-        norms += [{"norm_kind": "rms", **one} for one in ({"rms_epsilon": 1e-6}, *_RMS_NORMS[:1])]
+        of_rms = [{"norm_kind": "rms", **one} for one in ({"rms_epsilon": 1e-6}, *_RMS_NORMS[:1])]
+        is_later = case.choices.feed_forward_gate == "gated"
+        norms = [*of_rms, *norms] if is_later else [*norms, *of_rms]
     places = ["pre", "post"] if "residual" in parts else []
     placed = [{"norm_placement": one} for one in places] or [{}]
     kinds.append([{**norm, **place} for norm, place in product(norms, placed)])

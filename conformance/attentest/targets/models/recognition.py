@@ -208,7 +208,7 @@ class Recognition:
         )
 
 
-_WITH_POSITIONS = ("multi_head_attention", "encoder_layer", "decoder_layer")
+_WITH_POSITIONS = ("attention", "multi_head_attention", "encoder_layer", "decoder_layer")
 """The parts of models whose numbers show how positions are applied in them."""
 
 

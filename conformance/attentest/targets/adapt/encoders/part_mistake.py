@@ -11,7 +11,7 @@ from itertools import product
 from attentest.analysis.diagnosis.variants import Variant
 from attentest.analysis.identify import Finding
 from attentest.analysis.identify.attending import BASES
-from attentest.faults import faults
+from attentest.faults import Fault, faults
 from attentest.targets.adapt.encoders.idle_norms import gives
 from attentest.targets.adapt.parameters.found import FoundTable
 from attentest.targets.adapt.parameters.trials.clock import Clock
@@ -42,6 +42,9 @@ _OF_ATTENTION = (
     "multi_head_attention.pairs-of-keys-mixed",
     "multi_head_attention.heads-as-positions",
     "multi_head_attention.slopes-positive",
+    "rotary.minus-missing",
+    "rotary.second-column-without-sine",
+    "rotary.first-column-turned-first",
 )
 _NO_DESIGN: Mapping[str, tuple[str, ...]] = {
     "multi_head_attention": _OF_ATTENTION,
@@ -116,8 +119,13 @@ def _variants(
             free = (*_WHATEVER.get(component, ()), *_WHATEVER.get(name, ()))
             needed = {one: fault.choices[one] for one in fault.choices if one not in free}
             fits = all(declared[one] == value for one, value in needed.items())
-            if fault.reaches(component) and fits:
+            if fits and (fault.reaches(component) or _is_turned(fault, declared)):
                 yield added, Variant({}, (fault,), declared)
+
+
+def _is_turned(fault: Fault, declared: Choices) -> bool:
+    """Say whether a mistake is one of the turns that attention makes inside."""
+    return fault.reaches("rotary") and declared.attention_rotary != "none"
 
 
 def _unmeasured(component: str, known: Mapping[str, Value]) -> Iterator[Mapping[str, Value]]:
