@@ -311,9 +311,9 @@ def _adapted(code: Code, reading: Reading) -> Adapted:
     known = explained or bool(found.idle)  # a norm that is not called says more than a name, too
     if guessed and not known and (nearly := around_mistake(code.component, found, findings)):
         found, known = nearly, True
-    if not (known or reading.strict):
-        part = around_mistake_of_part(code.component, found, findings, guessed=guessed)
-        found, known = part or found, part is not None
+    elif not (known or reading.strict):
+        found = around_mistake_of_part(adapter, found, findings, guessed=guessed)
+    known = known or bool(found.mistake)
     shown = {**found.choices, **measured(findings)}
 
     def line() -> str:
@@ -326,8 +326,7 @@ def _adapted(code: Code, reading: Reading) -> Adapted:
     asked = "" if reading.anyway else ask()
     if code.constants and not (asked or reading.anyway or explained):
         asked = constants.question(code.name, code.constants)
-    held = code.inner is not None or code.component == routing.COMPONENT
-    if guessed and not known and held:  # layers and experts say more than a name
+    if guessed and not known and (code.inner is not None or code.component == routing.COMPONENT):
         known = trust.confirmed(code.component, adapter, found, shown)
     if not asked and guessed and not known:
         taken = f"{code.name} was taken for {code.component}, whose formula its numbers do not give"

@@ -302,9 +302,9 @@ def _no_value(component: str, unknown: Sequence[str]) -> str:
     second = _second(unknown)
     if turning and (component == "multi_head_attention" or component.endswith("layer")):
         return (
-            f"and {' and '.join(turning)} would carry rotary positions, which are not inferred where "
-            f"they are given. Name what makes and applies them, which is judged as rotary, or give "
-            f"them in a recipe of your own and declare attention_rotary there."
+            f"and {' and '.join(turning)} would carry rotary positions, which are not inferred "
+            f"where they are given. Name what makes and applies them, which is judged as rotary, "
+            f"or give them in a recipe of your own and declare attention_rotary there."
         )
     if trained:
         return (

@@ -47,9 +47,9 @@ class Cached:
     `argument` takes the cache and `start` is the expression of an empty one. `part` is the place
     of the cache in the result, None where a step changes the one that it is given, and `attribute`
     says that it is an attribute. `logits` and `of_attribute` say the same of the logits, where the
-    result holds them with the cache alone. `flag` is the argument that asks for it, `counted` the one with
-    the number of tokens before. `places` says that positions are given in every step, `positions`
-    that they may be, and `mask` is the expression of the mask that a step takes, "" for none.
+    result holds them with the cache alone. `flag` is the argument that asks for it, `counted` the
+    one with the number of tokens before. `places` says that positions are given in every step,
+    `positions` that they may be, and `mask` is the expression of the mask that a step takes, "" for none.
     `single` says that a step takes one token, and `reorder` how rows are exchanged: "rows", the
     name of a method of the cache, or "".
     """
@@ -306,7 +306,7 @@ def _kept_in(result: Any, call: Call) -> Iterator[tuple[int | str, bool, Any]]:
 
 
 def _place_of_logits(result: Any) -> tuple[int | str | None, bool]:
-    """Return the place of the first tensor (B, N, V) of a result, and whether it is an attribute."""
+    """Return the place of the first tensor (B, N, V), and whether it is an attribute."""
     parts: Iterable[tuple[int | str, Any]] = enumerate(result) if _is_row(result) else ()
     held = result if isinstance(result, Mapping) else getattr(result, "__dict__", None) or {}
     for at, one in [*parts, *held.items(), *_fields(result).items()]:

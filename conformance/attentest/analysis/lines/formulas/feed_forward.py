@@ -117,7 +117,7 @@ def residual_sum(
 def wrapped(
     formula: Formula, own: str, x: Step, sublayer: Callable[[Step], Step], part: str
 ) -> Step:
-    """Add a residual connection and its norm, whose parameters are under `own`, around `sublayer`."""
+    """Add a residual connection and the norm `own` around `sublayer`."""
     name = f"{own.rpartition('.')[2].removesuffix('norm')} residual sum".replace("_ ", " ").strip()
     if formula.choices.norm_placement == "pre":
         normed = norm(formula, own, x)

@@ -40,19 +40,17 @@ def decoder_layer(
 
     def read(x: Step) -> Step:
         name = f"{inner}cross_attention"
-        return multi_head_attention(
-            formula, name, x, memory, memory, source_mask, to_itself=False
-        )
+        return multi_head_attention(formula, name, x, memory, memory, source_mask, to_itself=False)
 
     def feed(x: Step) -> Step:
         return feed_forward(formula, f"{inner}feed_forward", x)
 
-    for norm, sublayer in (
+    for own, sublayer in (
         ("self_attention_norm", attend),
         ("cross_attention_norm", read),
         ("feed_forward_norm", feed),
     ):
-        x = wrapped(formula, f"{inner}{norm}", x, sublayer, part)
+        x = wrapped(formula, f"{inner}{own}", x, sublayer, part)
     return x
 
 

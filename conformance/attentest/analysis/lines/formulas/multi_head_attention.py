@@ -59,8 +59,8 @@ def multi_head_attention(
         heads_of[name] = _repeated(formula, part, name, heads_of[name], heads // shared)
     mask = _with_own(formula, choices, part, mask, query.value.shape[1])
     biased = choices.relative_bias.startswith("alibi")
-    every = (heads_of[name] for name in ("query", "key", "value"))
-    context = attention(formula, part, *every, mask, biased=biased)
+    q, k, v = (heads_of[name] for name in ("query", "key", "value"))
+    context = attention(formula, part, q, k, v, mask, biased=biased)
     merged = formula.step(
         part,
         "merged heads",

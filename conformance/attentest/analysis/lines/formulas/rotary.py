@@ -17,9 +17,7 @@ def rotary(formula: Formula, part: str, x: Step, positions: Step | None) -> Step
     whole = np.arange(x.value.shape[-2])
     places = positions or formula.leaf("positions", whole, "L", "the positions")
     waves = tables(formula, part, places, x.value.shape[-1])
-    return turned_heads(
-        formula, part, "", x, waves, None if positions is None else positions.value
-    )
+    return turned_heads(formula, part, "", x, waves, None if positions is None else positions.value)
 
 
 def tables(formula: Formula, part: str, places: Step, width: int) -> list[Step]:
@@ -211,9 +209,7 @@ def _columns(formula: Formula, part: str, what: str, x: Step, both: Sequence[Arr
     )
 
 
-def _turned_columns(
-    formula: Formula, part: str, what: str, x: Step, waves: Sequence[Step]
-) -> None:
+def _turned_columns(formula: Formula, part: str, what: str, x: Step, waves: Sequence[Step]) -> None:
     """Add the optional forms of the result: the first and the second columns of its pairs."""
     one, other = columns(formula.choices, x.value.shape[-1])
 

@@ -12,12 +12,13 @@ from attentest.analysis.diagnosis.variants import Variant
 from attentest.analysis.identify import Finding
 from attentest.analysis.identify.attending import BASES
 from attentest.faults import Fault, faults
+from attentest.targets.adapt.adapter import Adapter
 from attentest.targets.adapt.encoders.idle_norms import gives
-from attentest.targets.adapt.parameters.found import FoundTable
+from attentest.targets.adapt.parameters.found import FoundTable, Observed
 from attentest.targets.adapt.parameters.trials.clock import Clock
 from attentest.targets.adapt.parameters.trials.open_choices import TURNED
 from attentest.targets.adapt.probing import undisturbed
-from attentest_spec import CHOICES, Choices
+from attentest_spec import CHOICES, COMPONENTS, Choices
 from attentest_spec.choices import Value
 
 SECONDS = 4.0
@@ -80,31 +81,44 @@ _WHATEVER: Mapping[str, tuple[str, ...]] = {
     "feed_forward": ("activation",),
     "multi_head_attention.keys-not-turned": ("rotary_pairs",),
     "multi_head_attention.heads-as-positions": ("rotary_pairs",),
+    "multi_head_attention.slopes-positive": ("relative_bias",),
 }
 """Choices of mistakes, or of those of a part, under whose other options they are the same."""
 
 
 def around_mistake_of_part(
-    component: str, found: FoundTable, findings: Mapping[str, Finding], *, guessed: bool
-) -> FoundTable | None:
-    """Return `found` with the choices under which one mistake gives its numbers, None for none.
+    adapter: Adapter, found: FoundTable, findings: Mapping[str, Finding], *, guessed: bool
+) -> FoundTable:
+    """Return `found` with the choices under which one mistake gives its numbers, as it is for none.
 
     A `guessed` component is one by a part of its name.
     """
-    seen = found.observed
+    component, seen = adapter.component, found.observed
     if seen is None or not (seen.run.samples and found.table) or found.unplaced:
-        return None
+        return found
+    if "mask" not in adapter.arguments.roles:
+        seen = _without_mask(component, seen)
     measured = {name: one.measured for name, one in findings.items() if one.measured is not None}
     names = (*_NO_DESIGN.get(component, ()), *(_BY_NAME if not guessed else ()))
     clock = Clock(SECONDS)
     with undisturbed():
         for added, variant in _variants(component, {**found.choices, **measured}, names):
             if clock.rings():
-                return None
+                return found
             if gives(variant, component, found.table, seen):
                 choices = {**found.choices, **added}
                 return replace(found, choices=choices, mistake=variant.names[0])
-    return None
+    return found
+
+
+def _without_mask(component: str, seen: Observed) -> Observed:
+    """Return what was seen, without the mask of the contract that code did not get."""
+    masks = [at for at, name in enumerate(COMPONENTS[component].inputs) if name == "mask"]
+    samples = [
+        replace(one, inputs=tuple(None if n in masks else x for n, x in enumerate(one.inputs)))
+        for one in seen.run.samples
+    ]
+    return replace(seen, run=replace(seen.run, samples=samples))
 
 
 def _variants(
@@ -119,6 +133,7 @@ def _variants(
             free = (*_WHATEVER.get(component, ()), *_WHATEVER.get(name, ()))
             needed = {one: fault.choices[one] for one in fault.choices if one not in free}
             fits = all(declared[one] == value for one, value in needed.items())
+            fits &= "relative_bias" not in free or declared.relative_bias != "none"
             if fits and (fault.reaches(component) or _is_turned(fault, declared)):
                 yield added, Variant({}, (fault,), declared)
 
