@@ -49,9 +49,9 @@ class Cached:
     says that it is an attribute. `logits` and `of_attribute` say the same of the logits, where the
     result holds them with the cache alone. `flag` is the argument that asks for it, `counted` the
     one with the number of tokens before. `places` says that positions are given in every step,
-    `positions` that they may be, and `mask` is the expression of the mask that a step takes, "" for none.
-    `single` says that a step takes one token, and `reorder` how rows are exchanged: "rows", the
-    name of a method of the cache, or "".
+    `positions` that they may be, and `mask` is the expression of the mask that a step takes, "" for
+    none. `single` says that a step takes one token, and `reorder` how rows are exchanged: "rows",
+    the name of a method of the cache, or "".
     """
 
     argument: str
