@@ -151,3 +151,10 @@ def test_keys_that_are_not_turned_are_named_where_they_are_used(tmp_path: Path) 
     assert location.confirmed
     assert "scores = q @ k.mT" in location.code
     assert "key heads" in location.computed
+
+
+def test_value_that_is_too_large_to_be_kept_hides_the_line(tmp_path: Path, monkeypatch) -> None:
+    code = CODE.replace("softmax(-1)", "softmax(-2)")
+    assert first_line(tmp_path, code) is not None
+    monkeypatch.setattr("attentest.analysis.lines.torch_recording.LARGEST", 150)
+    assert first_line(tmp_path, code) is None
