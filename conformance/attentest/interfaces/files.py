@@ -1,5 +1,6 @@
 """Whole files: every component that a file holds is judged, and one summary comes first."""
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -156,8 +157,7 @@ class FileSummary:
                 continue
             said = backend.failure
             if one.member.guessed:
-                first, *rest = said.split(". ")
-                said = f"{first}. More: attentest check {self.target}:{name}" if rest else first
+                said = _in_short(said, f"{self.target}:{name}")
             lines = folded(said, screen.width, indent="")
             yield "\n".join([f"== {name}", "", *lines])
 
@@ -167,8 +167,9 @@ class FileSummary:
         if not rows:
             return f"{self.target} defines no function and no class."
         widths = [max(len(row[column]) for row in rows) for column in (0, 1)]
+        room = _WIDTH - sum(widths) - 6
         lines = [
-            f"  {name:{widths[0]}}  {component:{widths[1]}}  {result}"
+            f"  {name:{widths[0]}}  {component:{widths[1]}}  {_fitted(result, room)}"
             for name, component, result in rows
         ]
         return "\n".join([f"{self.target}:", *lines])
@@ -231,3 +232,24 @@ def summary(target: str, members: Iterable[Member], run: Run) -> FileSummary:
         own = None if backend is None else Run.of(run.plan, [backend])
         outcomes.append(Outcome(member, own))
     return FileSummary(target, outcomes)
+
+
+_WIDTH = 80
+"""The width of the table of members, as far as its names leave it."""
+
+
+def _fitted(result: str, room: int) -> str:
+    """Return the result of a member in as few words as fit."""
+    return result if len(result) <= room else result.replace("not judged by itself: ", "", 1)
+
+
+_NEAREST = re.compile(r" In the nearest reading, .*?(?= A part of the name |$)")
+
+
+def _in_short(question: str, target: str) -> str:
+    """Return the first sentence of a question, and the one on the line where numbers differ."""
+    first, *rest = question.split(". ")
+    if not rest:
+        return first
+    line = _NEAREST.search(question)
+    return f"{first}.{line[0] if line else ''} More: attentest check {target}"

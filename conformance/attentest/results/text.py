@@ -1,9 +1,13 @@
 """Text and values of others, made safe to show: bounded, without control characters."""
 
 import math
+import os
 import traceback
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
+
+import attentest_spec
 
 LONGEST = 100_000
 """Default limit of a text in characters: a whole reproduction fits."""
@@ -86,6 +90,22 @@ def summary(failure: BaseException, limit: int = 300) -> str:
 
 
 def last_frames(failure: BaseException, limit: int = 3) -> str:
-    """Return the last lines of the traceback of `failure`, for a reader who has to find it."""
-    frames = traceback.extract_tb(failure.__traceback__)[-limit:]
+    """Return the last lines of the traceback of `failure`, for a reader who has to find it.
+
+    Where code of the suite that other code calls raises, as a check of devices does, it ends at the
+    last line that is neither the suite's nor that of an installed library.
+    """
+    frames = list(traceback.extract_tb(failure.__traceback__))
+    if frames and frames[-1].filename.startswith(_OWN):
+        files = [one.filename for one in frames]
+        others = [n for n, one in enumerate(files) if not one.startswith(_OWN)]
+        users = [n for n in others if "site-packages" not in Path(files[n]).parts]
+        frames = frames[: users[-1] + 1 if users else None]
+    frames = frames[-limit:]
     return "; ".join(f"{frame.filename}:{frame.lineno} in {frame.name}" for frame in frames)
+
+
+_OWN = tuple(
+    f"{Path(one).parent}{os.sep}" for one in (attentest_spec.__file__, Path(__file__).parent)
+)
+"""The folders of the specification and of the suite."""

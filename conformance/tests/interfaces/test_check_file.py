@@ -217,3 +217,62 @@ def test_code_that_may_be_a_mask_or_a_model_is_named_where_it_is_not_judged(tmp_
     left = "not judged: EncoderPooling, hide_later, Translator, CausalHead"
     assert left in " ".join(result.output.split())
     assert result.exit_code == 0
+
+
+TURNED = """
+import torch
+from torch import nn
+
+
+def apply_rope(x, cos, sin):
+    a, b = x.chunk(2, dim=-1)
+    return x * cos + torch.cat((-b, a), dim=-1) * sin
+
+
+class CausalSelfAttention(nn.Module):
+    def __init__(self, n_embd, n_head):
+        super().__init__()
+        self.n_head = n_head
+        self.qkv = nn.Linear(n_embd, 3 * n_embd, bias=False)
+        self.proj = nn.Linear(n_embd, n_embd, bias=False)
+
+    def forward(self, x, cos, sin):
+        b, t, c = x.shape
+        q, k, v = (
+            one.view(b, t, self.n_head, -1).transpose(1, 2) for one in self.qkv(x).split(c, -1)
+        )
+        q, k = apply_rope(q, cos, sin), apply_rope(k, cos, sin)
+        y = nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)
+        return self.proj(y.transpose(1, 2).reshape(b, t, c))
+"""
+
+
+def test_function_that_turns_heads_is_part_of_the_attention_that_calls_it(tmp_path: Path):
+    (tmp_path / "turned.py").write_text(TURNED)
+    result = check(tmp_path / "turned.py", "--clause", "multi_head_attention.formula")
+    lines = [" ".join(line.split()) for line in result.output.splitlines()]
+    assert "apply_rope rotary part of CausalSelfAttention" in lines
+    assert all(len(line) <= 80 for line in result.output.splitlines())
+    assert result.exit_code == 0
+
+
+HINTED = """
+from torch import nn
+
+
+class GemmaMLP(nn.Module):
+    def __init__(self, d_model, d_ff):
+        super().__init__()
+        self.a, self.b = nn.Linear(d_model, d_ff), nn.Linear(d_ff, d_model)
+
+    def forward(self, x):
+        return self.b(self.a(x).sin())
+"""
+
+
+def test_question_about_a_hint_names_the_line(tmp_path: Path):
+    (tmp_path / "net.py").write_text(HINTED)
+    result = check(tmp_path / "net.py", "--clause", "feed_forward.formula")
+    said = " ".join(result.output.split())
+    assert "In the nearest reading, the first step that differs is 'activated': net.py:" in said
+    assert result.exit_code == 3

@@ -5,7 +5,8 @@ import math
 
 import pytest
 
-from attentest.results.text import line, plain, plain_value, summary
+from attentest.results.text import last_frames, line, plain, plain_value, summary
+from attentest_spec.names import require
 
 
 @pytest.mark.parametrize("text", ["", "as it is", "naïve Σ", "two\nlines", "[bold]no markup[/]"])
@@ -51,3 +52,15 @@ def test_values_become_what_json_can_hold():
     assert set(shown["3"]) == {True, None}
     assert shown["odd"] == "odd\\x1b"
     assert shown["\\x07"] == "x\\x07"
+
+
+def test_error_of_a_check_inside_of_code_is_shown_at_that_code():
+    def code():
+        require("component", "none", ("attention",))
+
+    try:
+        code()
+    except Exception as failure:
+        places = last_frames(failure).split("; ")
+    assert places[-1].endswith(" in code")
+    assert "test_text.py" in places[-1]

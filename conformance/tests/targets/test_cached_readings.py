@@ -81,6 +81,9 @@ OTHERS = [
     ("outputs_past.py:TinyForCausalLM", "past_key_values=None,\n        use_cache",
      "past_key_values=None,\n        *,\n        use_cache", "returned as 'past_key_values'"),
     ("lists.py:LM", '"kv_cache": kept}', '"kv_cache": tuple(kept)}', "kv_cache"),
+    ("lists.py:LM", 'else {"logits": logits}', "else logits", "returned as 'kv_cache'"),
+    ("lists.py:LM", '{"logits": logits, "kv_cache": kept} if return_cache else {"logits": logits}',
+     "(logits, kept) if return_cache else logits", "returned as 1"),
 ]  # fmt: skip
 """An edit after which a model is as sound as before, and what is said of it."""
 

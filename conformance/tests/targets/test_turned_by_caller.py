@@ -6,6 +6,8 @@ import pytest
 from mistaken_code import adapted, asked_or_broken, broken
 from proof import share
 
+from attentest.targets.adapt import Unclear
+
 HALVES = """
 import torch
 from torch import nn
@@ -116,3 +118,39 @@ def test_mistake_in_attention_with_given_rotary_positions_does_not_pass(
     tmp_path: Path, name: str, right: str, wrong: str
 ) -> None:
     assert asked_or_broken(tmp_path, name, SOUND[name], right, wrong, *CLAUSES)
+
+
+LAYER = (
+    HALVES
+    + """
+
+class LlamaDecoderLayer(nn.Module):
+    def __init__(self, hidden_size, num_heads, num_kv_heads, intermediate_size):
+        super().__init__()
+        self.self_attn = LlamaAttention(hidden_size, num_heads, num_kv_heads)
+        self.up = nn.Linear(hidden_size, intermediate_size, bias=False)
+        self.down = nn.Linear(intermediate_size, hidden_size, bias=False)
+        self.ln_1 = nn.RMSNorm(hidden_size, eps=1e-6)
+        self.ln_2 = nn.RMSNorm(hidden_size, eps=1e-6)
+
+    def forward(self, hidden_states, position_embeddings, attention_mask=None):
+        cos, sin = position_embeddings
+        x = hidden_states + self.self_attn(self.ln_1(hidden_states), cos, sin, attention_mask)
+        return x + self.down(torch.relu(self.up(self.ln_2(x))))
+"""
+)
+
+
+def test_decoder_layer_of_one_sequence_and_positions_is_judged_as_encoder_layer(
+    tmp_path: Path,
+) -> None:
+    backend = adapted(tmp_path, "LlamaDecoderLayer", LAYER)
+    assert backend.components == ("encoder_layer",)
+    assert not broken(backend, "encoder.layer-formula")
+
+
+def test_decoder_layer_with_a_memory_stays_one(tmp_path: Path) -> None:
+    code = LAYER.replace("position_embeddings, att", "encoder_hidden_states, cos, sin, att")
+    code = code.replace("        cos, sin = position_embeddings\n", "")
+    with pytest.raises(Unclear, match="decoder_layer"):
+        adapted(tmp_path, "LlamaDecoderLayer", code)

@@ -4,7 +4,7 @@ Recorded values are matched with the steps of the formula. Walking back from the
 through all that matches nothing leads to the operations that may be the mistake.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 
@@ -52,19 +52,26 @@ class Alignment:
             if self.own:
                 self.recording = self.case.recording(own=self.own)
                 outcome = self.case.run(self.recording)
-        self._allow_single_precision()
+        self._allow_single_precision(self._computed())
         target = self.case.target
         assert target is not None
         if self.case.is_repeated(outcome):
             self.final = self._last(Answer.of(outcome)[target.name == "weights"])
         self._match(target)
+        if self._allow_single_precision(self.wrong):  # tables that the parts were built with
+            self._match(target)
 
-    def _allow_single_precision(self) -> None:
-        """Compare as single precision allows where the call computes in it, and is still wrong."""
+    def _allow_single_precision(self, values: Iterable[Value]) -> bool:
+        """Compare as single precision allows where `values` have it, and the answer stays wrong.
+
+        Say whether that is so.
+        """
         coarse = replace(self.case, coarse=True)
-        single = any(_is_single(value.array) for value in self._computed())
-        if single and coarse.tolerance > self.case.tolerance and coarse.target is not None:
+        single = any(_is_single(value.array) for value in values)
+        found = single and coarse.tolerance > self.case.tolerance and coarse.target is not None
+        if found:
             self.case = coarse
+        return found
 
     def _computed(self) -> Iterator[Value]:
         return (value for one in self.called() for value in one.outputs)

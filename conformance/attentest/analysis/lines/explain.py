@@ -212,7 +212,8 @@ def _evaluated(step: Step, put: Mapping[int, Array], chain: list[Step]) -> Array
 def explain_extra(actual: Array, given: Array, step: Step, matcher: Matcher) -> Explanation:
     """Explain a result that should have been the right value `given`, which is that of `step`."""
     said = f"{step.words}, unchanged"
-    for name, function in _FUNCTIONS.items() if given.dtype.kind == "f" else ():
+    functions = _FUNCTIONS if given.ndim > 1 else {**_FUNCTIONS, **_OF_ROWS}
+    for name, function in functions.items() if given.dtype.kind == "f" else ():
         with np.errstate(all="ignore"):
             value = function(given)
         if value is not None and matcher.close(actual, value):
@@ -229,7 +230,7 @@ def explain_extra(actual: Array, given: Array, step: Step, matcher: Matcher) -> 
     return Explanation(step, said, UNEXPLAINED, exact=False)
 
 
-_FUNCTIONS: Mapping[str, Callable[[Array], Array]] = {
+_FUNCTIONS: Mapping[str, Callable[[Array], Array | None]] = {
     "{} squared": np.square,
     "minus {}": np.negative,
     "the absolute value of {}": np.abs,
@@ -238,8 +239,9 @@ _FUNCTIONS: Mapping[str, Callable[[Array], Array]] = {
     "sigmoid of {}": lambda x: 1 / (1 + np.exp(-x)),
     "exp of {}": np.exp,
     "softmax of {}": softmax,
-    "{} in the reverse order of the positions": lambda x: np.flip(x, min(1, x.ndim - 1)),
+    "{} in the reverse order of the positions": lambda x: np.flip(x, 1) if x.ndim > 1 else None,
 }
+_OF_ROWS: Mapping[str, Callable[[Array], Array | None]] = {"{} in the reverse order": np.flip}
 
 
 def _what_is_known(actual: Array, step: Step, matcher: Matcher) -> str:

@@ -10,6 +10,7 @@ from attentest.harness.errors import Absent
 from attentest.harness.subject import Subject
 from attentest_spec import Choices, Sizes
 from attentest_spec.contract import Limits
+from attentest_spec.order import ordered
 from attentest_spec.parameters import one_vocabulary
 from attentest_spec.setting import Array
 
@@ -67,7 +68,7 @@ class Inputs:
         """Return the inputs of `component`, in their order."""
         width, head = self.sizes.d_model, self.sizes.d_model // self.sizes.heads
         batch, queries, keys = self.lengths.batch, self.lengths.queries, self.lengths.keys
-        cross = self.subject.limits.cross
+        cross = self.subject.limits.cross and not ordered(self.subject.choices)
         match component:
             case "attention":
                 heads, value = self.sizes.heads, self.lengths.value

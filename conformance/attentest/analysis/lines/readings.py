@@ -42,6 +42,16 @@ _RMS_NORMS: tuple[dict[str, Any], ...] = (
 """Formulas of the RMS norm that are in use."""
 
 
+_POSITIONS: tuple[dict[str, Any], ...] = (
+    *(
+        {"attention_rotary": "query-and-key", "rotary_pairs": one, "rotary_base": "10000"}
+        for one in ("halves", "adjacent")
+    ),
+    {"relative_bias": "alibi"},
+    {"relative_bias": "alibi-geometric"},
+)
+"""Positions inside attention that are in use."""
+
 _ROUNDING = "position_arithmetic"
 """The choice of a table in single precision: other roundings of the same formula."""
 
@@ -103,15 +113,19 @@ def _options(alignment: Alignment) -> list[list[dict[str, Any]]]:
     if "embedding" in parts:
         kinds.append([{"embedding_scale": "none"}])
     norms = [{}, *_NORMS] if "layer_norm" in parts else [{}]
+    if "residual" in parts and case.choices.norm_bias == "none":
+        of_rms = [{"norm_kind": "rms", **one} for one in ({"rms_epsilon": 1e-6}, *_RMS_NORMS[:1])]
+        is_later = case.choices.feed_forward_gate == "gated"
+        norms = [*of_rms, *norms] if is_later else [*norms, *of_rms]
     places = ["pre", "post"] if "residual" in parts else []
     placed = [{"norm_placement": one} for one in places] or [{}]
     kinds.append([{**norm, **place} for norm, place in product(norms, placed)])
     if "rms_norm" in parts:
-        kinds.append([*_RMS_NORMS])
+        kinds += [[{"rms_weight": "one-plus-weight"}], [*_RMS_NORMS]]
     if "feed_forward" in parts:
         kinds.append([{"activation": one} for one in ("gelu", "silu", "gelu-tanh")])
     if component == "multi_head_attention":
-        kinds.append([{"attention_causality": "built-in"}])
+        kinds += [[{"attention_causality": "built-in"}], [*_POSITIONS]]
     return [_undeclared(one, case.subject.declared) for one in kinds]
 
 

@@ -48,7 +48,8 @@ class Operation:
     """One call of a torch function with a tensor as its result.
 
     `places` are the lines of the user's code that led to it, the innermost first, and `calls` the
-    numbers of the calls of functions that these are in.
+    numbers of the calls of functions that these are in. One that is not `complete` has an input
+    that is too large to be kept.
     """
 
     number: int
@@ -58,6 +59,7 @@ class Operation:
     outputs: list[Value] = field(default_factory=list)
     in_place: bool = False
     calls: tuple[int, ...] = ()
+    complete: bool = True
 
     @property
     def place(self) -> Place | None:

@@ -79,9 +79,11 @@ def _families(formula: Formula, runs: int, step: Step) -> Iterator[list[Role]]:
 
 def _names(step: Step) -> tuple[str, ...]:
     """Return the names that a step shares with others: of other layers, parts and inputs."""
+    own = step.name.rpartition(".")[2]
     return (
         re.sub(r"\d+", "N", step.name),
-        step.name.rpartition(".")[2],
+        own,
+        re.sub(r"\b(query|key|value)\b", "input", own),
         step.name.split()[-1],
     )
 

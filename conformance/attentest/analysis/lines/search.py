@@ -73,8 +73,11 @@ class Finding:
 def search(alignment: Alignment, end: float = inf) -> Finding | None:
     """Return the first operation that can be cured; uncured, the first one that may be wrong.
 
-    The search ends when the CPU time of this thread has reached `end` seconds.
+    The search ends when the CPU time of this thread has reached `end` seconds. Where a wrong value
+    is made from one that is too large to be kept, an earlier one may be wrong.
     """
+    if not all(one.complete for one in _wrong_operations(alignment)):
+        return None
     steps = alignment.missing_steps()
     for finding in _candidates(alignment, steps):
         if time.thread_time() > end:

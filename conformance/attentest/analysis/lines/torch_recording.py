@@ -71,9 +71,11 @@ class TorchRecording(TorchFunctionMode):
                 args, named = _swapped(swap, tuple(args)), _swapped(swap, dict(named))
             result = func(*args, **named)
             return self._counted(result, args, func)
-        inputs = [self._value(one) for one in tensors_in((args, named))]
+        given = tensors_in((args, named))
+        inputs = [self._value(one) for one in given]
+        complete = not any(one.numel() > LARGEST for one in given)
         result = func(*args, **named)
-        return self._recorded(func, result, args, inputs)
+        return self._recorded(func, result, args, inputs, complete=complete)
 
     def _counted(self, result: Any, args: Sequence[Any], func: Any) -> Any:
         if not _results(result, args, func):
@@ -82,7 +84,13 @@ class TorchRecording(TorchFunctionMode):
         return self._replaced(self.count - 1, result, args)
 
     def _recorded(
-        self, func: Any, result: Any, args: Sequence[Any], inputs: list["Value | None"]
+        self,
+        func: Any,
+        result: Any,
+        args: Sequence[Any],
+        inputs: list["Value | None"],
+        *,
+        complete: bool,
     ) -> Any:
         outputs = _results(result, args, func)
         if not outputs:
@@ -100,7 +108,7 @@ class TorchRecording(TorchFunctionMode):
         frames = self._frames()
         places = tuple(place_of(one) for one in frames)
         calls = tuple(self._calls.setdefault(one, len(self._calls)) for one in frames)
-        made = Operation(number, name_of(func), places, known, calls=calls)
+        made = Operation(number, name_of(func), places, known, calls=calls, complete=complete)
         for tensor in outputs:
             before = self._values.get(id(tensor))
             array = _array(tensor)

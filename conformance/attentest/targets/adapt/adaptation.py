@@ -14,7 +14,7 @@ from attentest.analysis.identify import identify
 from attentest.harness.reproduction import Action
 from attentest.targets import caches
 from attentest.targets.adapt import calling, options, probing, trust
-from attentest.targets.adapt.adapter import Adapter
+from attentest.targets.adapt.adapter import Adapter, unread_methods
 from attentest.targets.adapt.advice.trials import answered
 from attentest.targets.adapt.arrays import read_by_library
 from attentest.targets.adapt.assumptions.choices import (
@@ -36,6 +36,7 @@ from attentest.targets.adapt.encoders.idle_norms import around_norm
 from attentest.targets.adapt.encoders.inverted import with_tokens_seen
 from attentest.targets.adapt.encoders.mask_uses import read_around
 from attentest.targets.adapt.encoders.one_mistake import around_mistake
+from attentest.targets.adapt.encoders.part_mistake import around_mistake_of_part
 from attentest.targets.adapt.encoders.tokens import stack_of
 from attentest.targets.adapt.limits import (
     SEVERAL,
@@ -87,7 +88,7 @@ from attentest.targets.models import adaptation as whole
 from attentest.targets.nearest import nearest
 from attentest.targets.searches import adaptation as searches
 from attentest.targets.single import SINGLE, in_single, is_explained
-from attentest_spec import COMPONENTS, Backend, Choices, Unsupported
+from attentest_spec import Backend, Choices
 from attentest_spec.parameters import shapes
 from attentest_spec.torch import Recipe, TorchBackend
 
@@ -251,10 +252,11 @@ def _inferred(code: Code, reading: Reading) -> _Inferred:
     if code.wrapper is not None and code.wrapper.options.get("residual"):
         limits = replace(limits, precisions=("float64",))  # a difference of sums is rounded
     fixed = not reading.strict and is_random_without_dropout(probe, adapter)
+    methods = unread_methods(code.component)
     backend = Adapted(
         name=code.name,
         title=f"{code.name}, read as {code.component}",
-        recipes={code.component: Recipe(code.build, adapter, _methods(code), found.table)},
+        recipes={code.component: Recipe(code.build, adapter, methods, found.table)},
         choices={**found.choices, **reading.choices},
         limits=replace(limits, dropout=limits.dropout and not fixed, fixed_dropout=fixed),
         code=code,
@@ -311,6 +313,9 @@ def _adapted(code: Code, reading: Reading) -> Adapted:
     known = explained or bool(found.idle)  # a norm that is not called says more than a name, too
     if guessed and not known and (nearly := around_mistake(code.component, found, findings)):
         found, known = nearly, True
+    elif not (known or reading.strict):
+        found = around_mistake_of_part(adapter, found, findings, guessed=guessed)
+    known = known or bool(found.mistake)
     shown = {**found.choices, **measured(findings)}
 
     def line() -> str:
@@ -377,15 +382,6 @@ _READERS: Mapping[str, Callable[[Code, Reading], Backend]] = {
     "loss": adapt_loss,
 }
 """The readings of components that are no layers."""
-
-
-def _methods(code: Code) -> Mapping[str, Callable[..., Any]]:
-    """Return what answers for the methods of the contract: that they cannot be read off."""
-
-    def unread(*_: Any) -> Any:
-        raise Unsupported("only its call was read, and no method of it")
-
-    return dict.fromkeys(COMPONENTS[code.component].methods, unread)
 
 
 def _parameters(code: Code, probe: Probe, adapter: Adapter, reading: Reading) -> FoundTable:

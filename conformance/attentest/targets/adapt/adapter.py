@@ -138,3 +138,12 @@ def without_the_causal(keep: Tensor | None, length: int) -> Tensor | None:
     if keep is None or keep.shape[-2:] != causal.shape or not (keep.cpu() == causal).all():
         raise Unsupported("it hides later positions by itself, and takes no other mask")
     return None
+
+
+def unread_methods(component: str) -> Mapping[str, Callable[..., Any]]:
+    """Return what answers for the methods of the contract: that they cannot be read off."""
+
+    def unread(*_: Any) -> Any:
+        raise Unsupported("only its call was read, and no method of it")
+
+    return dict.fromkeys(COMPONENTS[component].methods, unread)

@@ -23,6 +23,7 @@ from attentest.targets.adapt.names import (
     SIZES,
     SOURCE,
     TARGET,
+    turns,
 )
 from attentest.targets.adapt.reading import Attempt, Reading, Unclear
 from attentest_spec import COMPONENTS
@@ -284,16 +285,8 @@ _ONE_SEQUENCE = {
 """Components of one sequence, and the component that what takes two may be."""
 
 
-_TURNS = re.compile(r"rope|rotary|freqs|cos|sin$|positionemb")
-"""The beginning of names of arguments that carry rotary positions."""
-
 _TRAINED = ("weight", "bias", "gamma", "beta")
 """Names of arguments that carry parameters."""
-
-
-def turns(own: str) -> bool:
-    """Say whether an argument carries rotary positions by its name."""
-    return _TURNS.match(squashed(own)) is not None
 
 
 def _second(unknown: Sequence[str]) -> list[str]:
@@ -304,14 +297,14 @@ def _second(unknown: Sequence[str]) -> list[str]:
 def _no_value(component: str, unknown: Sequence[str]) -> str:
     """Return why none of the `unknown` arguments can be given a value, "" where one can."""
     names = {squashed(one): one for one in unknown}
-    turns = [own for name, own in names.items() if _TURNS.match(name)]
+    turning = [own for own in unknown if turns(own)]
     trained = [own for name, own in names.items() if name in _TRAINED]
     second = _second(unknown)
-    if turns and (component == "multi_head_attention" or component.endswith("layer")):
+    if turning and (component == "multi_head_attention" or component.endswith("layer")):
         return (
-            f"and {' and '.join(turns)} would carry rotary positions, which are not inferred where "
-            f"they are given. Name what makes and applies them, which is judged as rotary, or give "
-            f"them in a recipe of your own and declare attention_rotary there."
+            f"and {' and '.join(turning)} would carry rotary positions, which are not inferred "
+            f"where they are given. Name what makes and applies them, which is judged as rotary, "
+            f"or give them in a recipe of your own and declare attention_rotary there."
         )
     if trained:
         return (

@@ -1,7 +1,10 @@
 """The names that people give to arguments, underscores and capitals apart."""
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
+
+from attentest.targets.adapt.components import squashed
 
 
 def words(text: str) -> Sequence[str]:
@@ -345,3 +348,12 @@ OF_CHOICES = (
 
 ON = {"batchfirst": True, "multipleof": 1}
 """Settings that bring code to the contract's conventions, and leave its widths as they are."""
+
+
+_TURNS = re.compile(r"rope|rotary|freqs|cos|sin$|positionemb")
+"""The beginning of names of arguments that carry rotary positions."""
+
+
+def turns(own: str) -> bool:
+    """Say whether an argument carries rotary positions by its name."""
+    return _TURNS.match(squashed(own)) is not None

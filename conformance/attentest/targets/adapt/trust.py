@@ -141,6 +141,8 @@ def _of_numbers(
             raise _without_a_place(code, extra)
         own = unattended(found, adapter, Choices.of(dict(choices)))
         return _UNATTENDED.format(code.name, own, own, own, own, _ANYWAY) if own else ""
+    if not other and found.mistake:
+        return ""
     if not other and found.observed and code.component in _HOLDS_NORMS:
         other = inner_epsilon(found.observed)
     if code.component == "positional_encoding" and not found.table:
@@ -154,15 +156,17 @@ def _of_numbers(
         other = of_norms(found.observed, code.component)
     if not other and found.observed:
         other = scaled_or_combined(found.observed, code.component)
+    line = ""
     if not other and found.observed and code.component != routing.COMPONENT:
         other = recognised(found.observed, code.component, adapter, found.table, choices)
+        line = nearest() if other and code.component == "multi_head_attention" else ""
     other = other or drawn_buffers(code, probe)
     if not other and found.observed and code.component in LAYERS:
         other = _of_layers(code.component, adapter, found, Choices.of(dict(choices)), later=later)
     if other:
         raise Uncovered(
-            f"{code.name} is not judged as {code.component}: {other}. What is judged, and what is "
-            f"not: {_PAGE}. {_ANYWAY}."
+            f"{code.name} is not judged as {code.component}: {other}. {apart(line)}What is judged, "
+            f"and what is not: {_PAGE}. {_ANYWAY}."
         )
     of_axes = _of_axes(adapter)
     of_sums = ["it adds its input to a part of its result"] * adds_at_zero(probe, adapter)

@@ -1,7 +1,7 @@
 """The cache of a decoder-only model as the source of functions that start, continue and reorder."""
 
 import inspect
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -46,17 +46,20 @@ class Cached:
 
     `argument` takes the cache and `start` is the expression of an empty one. `part` is the place
     of the cache in the result, None where a step changes the one that it is given, and `attribute`
-    says that it is an attribute. `flag` is the argument that asks for it, `counted` the one with
-    the number of tokens before. `places` says that positions are given in every step, `positions`
-    that they may be, and `mask` is the expression of the mask that a step takes, "" for none.
-    `single` says that a step takes one token, and `reorder` how rows are exchanged: "rows", the
-    name of a method of the cache, or "".
+    says that it is an attribute. `logits` and `of_attribute` say the same of the logits, where the
+    result holds them with the cache alone. `flag` is the argument that asks for it, `counted` the
+    one with the number of tokens before. `places` says that positions are given in every step,
+    `positions` that they may be, and `mask` is the expression of the mask that a step takes, "" for
+    none. `single` says that a step takes one token, and `reorder` how rows are exchanged: "rows",
+    the name of a method of the cache, or "".
     """
 
     argument: str
     start: str = "None"
     part: int | str | None = None
     attribute: bool = False
+    logits: int | str | None = None
+    of_attribute: bool = False
     flag: str = ""
     counted: str = ""
     places: bool = False
@@ -118,9 +121,14 @@ class Cached:
         rows += ["    output = model(**given)"]
         if not self.in_place:
             rows += [f"    kept = output{self._at(self.part, self.attribute)}"]
-        logits = "" if call.part is None else self._at(call.part, call.attribute)
+        place = (call.part, call.attribute) if self.logits is None else self._of_logits
+        logits = "" if place[0] is None else self._at(*place)
         rows += [f"    return output{logits}, (kept, before + tokens.shape[1])"]
         return "\n".join(rows) + "\n"
+
+    @property
+    def _of_logits(self) -> tuple[int | str | None, bool]:
+        return self.logits, self.of_attribute
 
     @staticmethod
     def _at(part: int | str | None, attribute: bool) -> str:
@@ -258,6 +266,9 @@ def _with_part(
     except Exception:  # code that a user wrote may raise anything
         return
     found = list(_kept_in(result, call))
+    if found and call.part is None:  # the logits alone, where no cache is asked for
+        at, attribute = _place_of_logits(result)
+        plain = replace(plain, logits=at, of_attribute=attribute)
     for part, attribute, held in found:
         yield _reordered(plain, part, attribute, held)
     if not found and plain.start != "None":
@@ -282,7 +293,7 @@ def _called(
 
 def _kept_in(result: Any, call: Call) -> Iterator[tuple[int | str, bool, Any]]:
     """Yield the parts of a result that may hold a cache: place, whether an attribute, and value."""
-    if isinstance(result, tuple | list) and not hasattr(result, "_fields"):
+    if _is_row(result):
         parts = [(at, False, one) for at, one in enumerate(result) if at != call.part]
         yield from (one for one in parts if _holds_tensors(one[2]))
         return
@@ -292,6 +303,20 @@ def _kept_in(result: Any, call: Call) -> Iterator[tuple[int | str, bool, Any]]:
         named = any(word in name.lower() for word in _RESULTS)
         if named and name != call.part and one is not None:
             yield name, not mapped, one
+
+
+def _place_of_logits(result: Any) -> tuple[int | str | None, bool]:
+    """Return the place of the first tensor (B, N, V), and whether it is an attribute."""
+    parts: Iterable[tuple[int | str, Any]] = enumerate(result) if _is_row(result) else ()
+    held = result if isinstance(result, Mapping) else getattr(result, "__dict__", None) or {}
+    for at, one in [*parts, *held.items(), *_fields(result).items()]:
+        if isinstance(one, Tensor) and one.dim() == 3:
+            return at, not (_is_row(result) or isinstance(result, Mapping))
+    return None, False
+
+
+def _is_row(result: Any) -> bool:
+    return isinstance(result, tuple | list) and not hasattr(result, "_fields")
 
 
 def _fields(result: Any) -> dict[str, Any]:

@@ -23,6 +23,7 @@ from attentest.targets.adapt.parameters.building import DISTINCT
 from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.adapt.reading import Reading, Unclear
 from attentest.targets.adapt.training.in_files import component_in_file
+from attentest.targets.definitions import definitions
 from attentest.targets.language_models import building as language_models
 from attentest.targets.language_models.recognition import is_language_model
 from attentest.targets.libraries import question_of_class
@@ -103,8 +104,8 @@ class Recognition:
         if is_whole(name, thing) and name not in self._makers:
             return {"component": "model"}
         component = component_named(name)
-        if component == "rotary" and inspect.isfunction(thing):
-            inside = self._caller(thing)
+        if component and inspect.isfunction(thing):
+            inside = inside or self._caller(thing, component)
         called = inspect.isfunction(thing) or _is_called(thing) or question_of_class(thing)
         if component and called:
             made = self._makers.get(name, "")
@@ -191,13 +192,24 @@ class Recognition:
             "",
         )
 
-    def _caller(self, thing: Any) -> str:
-        """Return the decoder-only model that calls the function `thing`, "" for none."""
+    def _caller(self, thing: Any, component: str) -> str:
+        """Return the decoder-only model that calls the function `thing`, "" for none.
+
+        Where it makes or applies rotary positions, it may be attention or a layer, too.
+        """
         known = {name: classes for name, (_, classes) in self._language_models.items()}
+        for name, one in definitions(self.module) if component == "rotary" else ():
+            own = component_named(name, heads=True) or component_guessed(name)
+            if _is_class(one) and own in _WITH_POSITIONS:
+                known.setdefault(name, {one})
         return next(
             (name for name, classes in known.items() if any(_names(one, thing) for one in classes)),
             "",
         )
+
+
+_WITH_POSITIONS = ("attention", "multi_head_attention", "encoder_layer", "decoder_layer")
+"""The parts of models whose numbers show how positions are applied in them."""
 
 
 def _names(owner: type, thing: Any) -> bool:

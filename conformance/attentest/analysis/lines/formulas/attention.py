@@ -7,6 +7,7 @@ from math import sqrt
 import numpy as np
 
 from attentest.analysis.lines.formula import Formula, Mistake, Step
+from attentest.analysis.lines.formulas.bias import with_bias
 from attentest_spec import Setting
 from attentest_spec.attention import masked_softmax, softmax
 from attentest_spec.generator import log_softmax
@@ -14,9 +15,16 @@ from attentest_spec.setting import Array
 
 
 def attention(
-    formula: Formula, part: str, query: Step, key: Step, value: Step, mask: Step | None
+    formula: Formula,
+    part: str,
+    query: Step,
+    key: Step,
+    value: Step,
+    mask: Step | None,
+    *,
+    biased: bool = False,
 ) -> Step:
-    """Add softmax(Q K^T / sqrt(d_k)) V."""
+    """Add softmax(Q K^T / sqrt(d_k)) V, with biases of distances where it is `biased`."""
     head, lengths = (
         query.value.shape[-1],
         {
@@ -25,15 +33,15 @@ def attention(
             "columns of the values": value.value.shape[-1],
         },
     )
-    root = f"where sqrt(d_k) = {sqrt(head):.3g}"
+    factor, text = _scale(formula, head)
     for one, what in ((query, "query"), (key, "key")):
-        for power, said in ((-0.5, "sqrt(d_k)"), (-0.25, "d_k^(1/4)")):
+        for name, by, said in _scaled_inputs(formula, head, what):
             formula.step(
                 part,
-                f"scaled {what}" if power == -0.5 else f"{what} / {said}",
-                times(head**power),
+                name,
+                times(by),
                 one,
-                text=f"{what} / {said}, where {said} = {head**-power:.3g}",
+                text=said,
                 axes=one.axes,
                 optional=True,
                 mistakes=[
@@ -62,15 +70,19 @@ def attention(
     scaled = formula.step(
         part,
         "scaled scores",
-        times(head**-0.5),
+        times(factor),
         scores,
-        text=f"scores / sqrt(d_k), {root}",
+        text=text,
         axes=axes,
         mistakes=[
             Mistake(f"scores{text}", times(factor))
             for text, factor in _constants(formula, head, lengths)
         ],
     )
+    if formula.choices.score_cap != "none":
+        scaled = _capped(formula, part, scaled, float(formula.choices.score_cap))
+    if biased:
+        scaled = with_bias(formula, part, scaled, mask)
     masked = scaled if mask is None else _masked(formula, part, scaled, mask, axes)
     exponentials(formula, part, masked)
     weights = formula.step(
@@ -94,6 +106,41 @@ def attention(
             Mistake("the transposed weights times value", lambda w, v: w.swapaxes(-1, -2) @ v),
             Mistake("squared weights times value", lambda w, v: (w * w) @ v),
             Mistake("the mean of the values", lambda w, v: np.full_like(w, 1 / w.shape[-1]) @ v),
+        ],
+    )
+
+
+def _scale(formula: Formula, head: int) -> tuple[float, str]:
+    """Return the factor of the scores, and the step that multiplies by it in words."""
+    chosen = formula.choices.score_scale
+    if chosen == "inverse-sqrt-e":
+        return head**-0.5, f"scores / sqrt(d_k), where sqrt(d_k) = {sqrt(head):.3g}"
+    return float(chosen), f"scores * {float(chosen):.6g}"
+
+
+def _scaled_inputs(formula: Formula, head: int, what: str) -> Iterator[tuple[str, float, str]]:
+    """Yield how code may scale queries or keys first: a name, the factor, and the step in words."""
+    chosen = formula.choices.score_scale
+    if chosen != "inverse-sqrt-e":
+        yield f"scaled {what}", float(chosen), f"{what} * {float(chosen):.6g}"
+        return
+    root, fourth = head**0.5, head**0.25
+    yield f"scaled {what}", 1 / root, f"{what} / sqrt(d_k), where sqrt(d_k) = {root:.3g}"
+    words = f"{what} / d_k^(1/4)"
+    yield words, 1 / fourth, f"{words}, where d_k^(1/4) = {fourth:.3g}"
+
+
+def _capped(formula: Formula, part: str, scaled: Step, cap: float) -> Step:
+    return formula.step(
+        part,
+        "capped scores",
+        lambda s: cap * np.tanh(s / cap),
+        scaled,
+        text="cap * tanh(scores / cap)",
+        axes=scaled.axes,
+        mistakes=[
+            Mistake("tanh(scores / cap), without the factor", lambda s: np.tanh(s / cap)),
+            Mistake("scores cut off at the cap", lambda s: np.clip(s, -cap, cap)),
         ],
     )
 

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from attentest.analysis.lines.formula import Formula, Mistake, Step
-from attentest.analysis.lines.formulas.layer_norm import layer_norm
 from attentest.analysis.lines.formulas.linear import linear
+from attentest.analysis.lines.formulas.norm import norm
 from attentest_spec.feed_forward import activate
 from attentest_spec.setting import Array
 
@@ -115,11 +115,11 @@ def residual_sum(
 
 
 def wrapped(
-    formula: Formula, norm: str, x: Step, sublayer: Callable[[Step], Step], part: str
+    formula: Formula, own: str, x: Step, sublayer: Callable[[Step], Step], part: str
 ) -> Step:
-    """Add a residual connection and its norm around `sublayer`."""
-    name = f"{norm.rpartition('.')[2].removesuffix('norm')} residual sum".replace("_ ", " ").strip()
+    """Add a residual connection and the norm `own` around `sublayer`."""
+    name = f"{own.rpartition('.')[2].removesuffix('norm')} residual sum".replace("_ ", " ").strip()
     if formula.choices.norm_placement == "pre":
-        normed = layer_norm(formula, norm, x)
+        normed = norm(formula, own, x)
         return residual_sum(formula, part, name, x, sublayer(normed), normed)
-    return layer_norm(formula, norm, residual_sum(formula, part, name, x, sublayer(x), None))
+    return norm(formula, own, residual_sum(formula, part, name, x, sublayer(x), None))

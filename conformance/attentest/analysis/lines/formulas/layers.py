@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 from attentest.analysis.lines.formula import Formula, Step
 from attentest.analysis.lines.formulas.feed_forward import feed_forward, wrapped
-from attentest.analysis.lines.formulas.layer_norm import layer_norm
 from attentest.analysis.lines.formulas.multi_head_attention import multi_head_attention
+from attentest.analysis.lines.formulas.norm import norm
 
 
 def encoder_layer(formula: Formula, part: str, x: Step, mask: Step | None) -> Step:
@@ -40,17 +40,17 @@ def decoder_layer(
 
     def read(x: Step) -> Step:
         name = f"{inner}cross_attention"
-        return multi_head_attention(formula, name, x, memory, memory, source_mask)
+        return multi_head_attention(formula, name, x, memory, memory, source_mask, to_itself=False)
 
     def feed(x: Step) -> Step:
         return feed_forward(formula, f"{inner}feed_forward", x)
 
-    for norm, sublayer in (
+    for own, sublayer in (
         ("self_attention_norm", attend),
         ("cross_attention_norm", read),
         ("feed_forward_norm", feed),
     ):
-        x = wrapped(formula, f"{inner}{norm}", x, sublayer, part)
+        x = wrapped(formula, f"{inner}{own}", x, sublayer, part)
     return x
 
 
@@ -61,7 +61,7 @@ def stack(formula: Formula, part: str, x: Step, layer: Callable[[str, Step], Ste
         x = layer(f"{inner}layers.{number}", x)
     if formula.choices.final_norm != "present":
         return x
-    return layer_norm(formula, f"{inner}norm", x)
+    return norm(formula, f"{inner}norm", x)
 
 
 def encoder(formula: Formula, part: str, x: Step, mask: Step | None) -> Step:

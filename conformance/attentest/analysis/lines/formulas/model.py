@@ -1,9 +1,9 @@
 """The formula of the whole model."""
 
 from attentest.analysis.lines.formula import Formula, Step
-from attentest.analysis.lines.formulas.layer_norm import layer_norm
 from attentest.analysis.lines.formulas.layers import decoder, encoder
 from attentest.analysis.lines.formulas.masks import padding, whole_target_mask
+from attentest.analysis.lines.formulas.norm import norm
 from attentest.analysis.lines.formulas.positions import positions
 from attentest.analysis.lines.formulas.vocabulary import embedding, generator
 
@@ -31,4 +31,4 @@ def _embedded(formula: Formula, side: str, tokens: Step) -> Step:
     summed = positions(formula, f"{side}_positions", rows)
     if formula.choices.embedding_norm == "none":
         return summed
-    return layer_norm(formula, f"{side}_embedding_norm", summed)
+    return norm(formula, f"{side}_embedding_norm", summed)

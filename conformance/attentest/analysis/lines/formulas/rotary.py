@@ -14,9 +14,15 @@ from attentest_spec.setting import Array
 
 def rotary(formula: Formula, part: str, x: Step, positions: Step | None) -> Step:
     """Add the pairs of columns of x, turned by angles that are proportional to the position."""
-    choices, width = formula.choices, x.value.shape[-1]
     whole = np.arange(x.value.shape[-2])
     places = positions or formula.leaf("positions", whole, "L", "the positions")
+    waves = tables(formula, part, places, x.value.shape[-1])
+    return turned_heads(formula, part, "", x, waves, None if positions is None else positions.value)
+
+
+def tables(formula: Formula, part: str, places: Step, width: int) -> list[Step]:
+    """Add cosines and sines of the angles at `places`, for heads of `width` columns."""
+    choices = formula.choices
     speeds = frequencies(formula.sizes, choices, width, int(places.value.max(initial=0)) + 1)
     _constants(formula, part, speeds, float(choices.rotary_base))
     frequency = formula.step(
@@ -41,19 +47,32 @@ def rotary(formula: Formula, part: str, x: Step, positions: Step | None) -> Step
         ],
     )
     waves = _waves(formula, part, angles)
-    _spread(formula, part, angles, waves, x)
-    both = columns(choices, width)
-    others = _other_turns(formula.setting, None if positions is None else positions.value)
+    _spread(formula, part, angles, waves)
+    return waves
+
+
+def turned_heads(
+    formula: Formula,
+    part: str,
+    what: str,
+    x: Step,
+    waves: Sequence[Step],
+    places: Array | None = None,
+) -> Step:
+    """Add x, which is `what`, with its pairs turned; "" for what is no part of attention."""
+    both = columns(formula.choices, x.value.shape[-1])
+    _columns(formula, part, f"{what} " * bool(what), x, both)
+    _turned_columns(formula, part, f"{what} " * bool(what), x, waves)
     return formula.step(
         part,
-        "result",
+        f"turned {what}" if what else "result",
         lambda x, cosines, sines: _turned(x, cosines, sines, both),
         x,
         *waves,
         text="each pair (a, b) as (a cos - b sin, b cos + a sin)",
         axes=x.axes,
         mistakes=[
-            *others,
+            *_other_turns(formula.setting, places),
             Mistake("(a cos + b sin, b cos - a sin)", lambda x, c, s: _turned(x, c, -s, both)),
             Mistake("(a sin - b cos, b sin + a cos)", lambda x, c, s: _turned(x, s, c, both)),
             Mistake(
@@ -73,11 +92,15 @@ def _waves(formula: Formula, part: str, angles: Step) -> list[Step]:
     sign = -1.0 if formula.choices.rotary_direction == "backward" else 1.0
     factor = magnitude(formula.sizes, formula.choices)
 
+    def rounded(wave: Array) -> Array:
+        coarse = formula.choices.rotary_arithmetic == "float32"
+        return wave.astype(np.float32).astype(np.float64) if coarse else wave
+
     def cosines(a: Array) -> Array:
-        return factor * np.cos(a)
+        return rounded(factor * np.cos(a))
 
     def sines(a: Array) -> Array:
-        return factor * np.sin(sign * a)
+        return rounded(factor * np.sin(sign * a))
 
     add = partial(formula.step, part, axes=angles.axes)
     sine_of = "sines of the angles"
@@ -137,11 +160,9 @@ def _constants(formula: Formula, part: str, speeds: Array, base: float) -> None:
             _constant(formula, part, name, value, "N")
 
 
-def _spread(formula: Formula, part: str, angles: Step, waves: Sequence[Step], x: Step) -> None:
-    """Add the optional forms: tables of all positions, waves of every column, x turned by 90."""
-    choices, width = formula.choices, x.value.shape[-1]
-    one, other = columns(choices, width)
-    spread = np.tile if choices.rotary_pairs == "halves" else partial(np.repeat, axis=-1)
+def _spread(formula: Formula, part: str, angles: Step, waves: Sequence[Step]) -> None:
+    """Add the optional forms of the tables: those of all positions, and of every column."""
+    halves = formula.choices.rotary_pairs == "halves"
     long = np.arange(formula.sizes.max_length)[:, None] * formula.steps[angles.number - 1].value
     for name, value, axes in (
         ("angles", angles.value, angles.axes),
@@ -153,12 +174,18 @@ def _spread(formula: Formula, part: str, angles: Step, waves: Sequence[Step], x:
     ):
         if axes == "PN":
             _constant(formula, part, name, value, axes)
-        times = (1,) * (value.ndim - 1) + (2,) if spread is np.tile else 2
-        _constant(formula, part, f"{name} of every column", spread(value, times), axes)
+        times = (1,) * (value.ndim - 1) + (2,)
+        spread = np.tile(value, times) if halves else np.repeat(value, 2, axis=-1)
+        _constant(formula, part, f"{name} of every column", spread, axes)
+
+
+def _columns(formula: Formula, part: str, what: str, x: Step, both: Sequence[Array]) -> None:
+    """Add the optional forms of x: the columns of its pairs, and x turned by 90 degrees."""
+    one, other = both
     for name, columns_of in (("first", one), ("second", other)):
         formula.step(
             part,
-            f"{name} columns",
+            f"{what}{name} columns",
             lambda x, columns_of=columns_of: x[..., columns_of],
             x,
             text=f"the {name} columns of the pairs",
@@ -167,14 +194,59 @@ def _spread(formula: Formula, part: str, angles: Step, waves: Sequence[Step], x:
         )
 
     def quarter(x: Array) -> Array:
-        ones = np.ones(len(one))
         found = np.zeros_like(x)
-        found[..., one], found[..., other] = -x[..., other] * ones, x[..., one]
+        found[..., one], found[..., other] = -x[..., other], x[..., one]
         return found
 
     formula.step(
-        part, "(-b, a)", quarter, x, text="(-b, a) for each pair", axes=x.axes, optional=True
+        part,
+        f"{what}(-b, a)",
+        quarter,
+        x,
+        text="(-b, a) for each pair",
+        axes=x.axes,
+        optional=True,
     )
+
+
+def _turned_columns(formula: Formula, part: str, what: str, x: Step, waves: Sequence[Step]) -> None:
+    """Add the optional forms of the result: the first and the second columns of its pairs."""
+    one, other = columns(formula.choices, x.value.shape[-1])
+
+    def of_rows(wave: Array) -> Array:
+        return wave if wave.ndim < 3 else wave[:, None]
+
+    for name, text, own, second, sign in (
+        ("first", "a cos - b sin", one, other, -1.0),
+        ("second", "b cos + a sin", other, one, 1.0),
+    ):
+
+        def turn(
+            x: Array, c: Array, s: Array, own: Array = own, second: Array = second, by: float = sign
+        ) -> Array:
+            found: Array = x[..., own] * of_rows(c) + by * x[..., second] * of_rows(s)
+            return found
+
+        formula.step(
+            part,
+            f"turned {what}{name} columns",
+            turn,
+            x,
+            *waves,
+            text=f"{text} for each pair (a, b)",
+            axes=x.axes[:-1] + "N",
+            optional=True,
+            mistakes=[
+                Mistake(
+                    text.replace("-", "?").replace("+", "-").replace("?", "+"),
+                    lambda x, c, s, turn=turn: turn(x, c, -s),
+                ),
+                Mistake(
+                    text.replace("cos", "?").replace("sin", "cos").replace("?", "sin"),
+                    lambda x, c, s, turn=turn: turn(x, s, c),
+                ),
+            ],
+        )
 
 
 def _constant(formula: Formula, part: str, name: str, value: Array, axes: str) -> None:

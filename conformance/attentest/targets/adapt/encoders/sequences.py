@@ -1,10 +1,10 @@
-"""Layers whose signature asks for value, key and query, which are one sequence in an encoder."""
+"""Layers whose signature shows that they take one sequence."""
 
 import inspect
 from collections.abc import Sequence
 
 from attentest.targets.adapt.components import squashed
-from attentest.targets.adapt.names import ROLES
+from attentest.targets.adapt.names import ROLES, turns
 
 
 def one_sequence(
@@ -24,3 +24,16 @@ def one_sequence(
     required = inspect.Parameter.empty
     is_asked = all(one and signature.parameters[one].default is required for one in found)
     return tuple(found) if is_asked else ()
+
+
+def is_of_one_text(signature: inspect.Signature) -> bool:
+    """Say whether a decoder layer is one of a decoder-only model, and takes no memory.
+
+    It needs one sequence alone beside rotary positions, which only such layers are given.
+    """
+    own = {squashed(name): one for name, one in signature.parameters.items()}
+    empty = inspect.Parameter.empty
+    needed = [name for name, one in own.items() if one.default is empty and "mask" not in name]
+    turning = [name for name in needed if turns(name)]
+    alone = bool(turning) and len(needed) == len(turning) + 1
+    return alone and not own.keys() & {*ROLES["memory"]}

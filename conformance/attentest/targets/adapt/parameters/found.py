@@ -80,6 +80,7 @@ class FoundTable:
     `unplaced` the module's own parameters that it leaves out; `observed` is what was searched, None
     where nothing could be built. `interleaved` says that the heads of its attention are, `cut` that
     time was up before an assignment fitted; `idle` are sentences on norms that are not called.
+    `mistake` is the one of the catalogue that gives the numbers under the `choices`, "" for none.
     """
 
     table: Table = field(default_factory=dict)
@@ -92,6 +93,7 @@ class FoundTable:
     interleaved: bool = False
     cut: bool = False
     idle: tuple[str, ...] = ()
+    mistake: str = ""
 
     @property
     def words(self) -> tuple[str, ...]:

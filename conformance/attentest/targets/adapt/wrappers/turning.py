@@ -13,10 +13,11 @@ from attentest.targets.adapt.adapter import Adapter
 from attentest.targets.adapt.calling import with_masks
 from attentest.targets.adapt.code import Code
 from attentest.targets.adapt.layouts import layouts
+from attentest.targets.adapt.names import turns
 from attentest.targets.adapt.probing import SIZES, Probe, undisturbed
-from attentest.targets.adapt.reading import Reading
+from attentest.targets.adapt.reading import Reading, Unclear
 from attentest.targets.adapt.wrappers.turned import GIVEN, TURNED_SOURCE, Turned, forms
-from attentest.targets.adapt.wrappers.wrapper import HEAD_WIDTH, Read, Wrapper, fitting
+from attentest.targets.adapt.wrappers.wrapper import HEAD_WIDTH, Read, Wrapper
 from attentest_spec.choices import Value
 from attentest_spec.torch.values import cast_real
 
@@ -38,19 +39,30 @@ B = TypeVar("B", bound=_Turned)
 def turned_by_caller(code: Code, reading: Reading, read: Callable[[Code, Reading], B]) -> B | None:
     """Return the backend of code that is given tables of rotary positions, None for other code.
 
-    A form counts where the numbers show that queries and keys are turned by it; where no form is
-    shown, None is returned, and `read` asks.
+    A form counts where the numbers show that queries and keys are turned by it, or are so but for
+    one mistake that no design makes, with no other form; where none is shown, None is returned,
+    and `read` asks.
     """
     names = _turning(code.signature, reading)
     if code.component not in COMPONENTS or code.construction is None or not names:
         return None
     if not _is_required(code.signature, names) and _answers_without(code, reading, names):
         return None
+    mistaken: list[B] = []
     for wrapper in _accepted(code, reading, names):
-        found = fitting(_without(code, names).wrapped(wrapper), reading, read)
+        found = _read(_without(code, names).wrapped(wrapper), reading, read)
         if found is not None and found.choices.get("attention_rotary", "none") != "none":
-            return found
-    return None
+            if found.fits:
+                return found
+            mistaken.append(found)
+    return mistaken[0] if len(mistaken) == 1 else None
+
+
+def _read(code: Code, reading: Reading, read: Callable[[Code, Reading], B]) -> B | None:
+    try:
+        return read(code, reading)
+    except Unclear:
+        return None
 
 
 def _turning(signature: Signature, reading: Reading) -> list[str]:
@@ -62,7 +74,7 @@ def _turning(signature: Signature, reading: Reading) -> list[str]:
     return [
         own
         for own, one in signature.parameters.items()
-        if one.default in (Parameter.empty, None) and own not in said and arguments.turns(own)
+        if one.default in (Parameter.empty, None) and own not in said and turns(own)
     ]
 
 

@@ -80,7 +80,18 @@ class Result:
     @property
     def is_step(self) -> bool:
         """Whether it may be a step of a formula: masks and other constants have few numbers."""
-        return bool(self.places) and not self.known and len(np.unique(self.values)) > _FEW
+        new = bool(self.places) and not self.known and len(np.unique(self.values)) > _FEW
+        return new and not self.is_part
+
+    @property
+    def is_part(self) -> bool:
+        """Whether it holds some numbers of a known result, and no others."""
+        return any(
+            one.values.size > self.values.size
+            and (one.known or one.is_part)
+            and bool(np.isin(self.values, one.values).all())
+            for one in self.inputs
+        )
 
 
 _FEW = 3
@@ -204,13 +215,18 @@ class Trace(OperationMode):
             known = behind and home[behind.file, behind.function]
             # A line above that of what is known belongs to the next call of the function.
             return known if behind and known and behind.line < known.line else behind
-        return self._earliest(own).places[0]
+        return self._earliest(own, self._results[firsts[-1] + 1 :]).places[0]
 
-    def _earliest(self, own: Result) -> Result:
-        """Return the first of the unknown results behind `own`, of which nothing known is made."""
+    def _earliest(self, own: Result, later: Sequence[Result]) -> Result:
+        """Return the first of the unknown results behind `own`, of which nothing known is made.
+
+        It is one of those that are computed `later` than all that is known: what a model computes
+        before, as its tables of positions, shows nowhere whether it is right.
+        """
         used = {id(one) for made in self._results if made.known for one in made.inputs}
-        behind = [one for one in own.inputs if one.is_step and id(one) not in used]
-        return self._earliest(behind[0]) if behind else own
+        may_be = {id(one) for one in later} - used
+        behind = [one for one in own.inputs if one.is_step and id(one) in may_be]
+        return self._earliest(behind[0], later) if behind else own
 
 
 def _near(one: Result, values: Floats, room: float) -> bool:

@@ -1,0 +1,165 @@
+"""Parts of later models that have the numbers of the reference but for one mistake.
+
+No option gives the numbers of such code. A mistake that no design makes, and that gives exactly
+them, says more than a name, and than that attention depends on positions.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import product
+
+from attentest.analysis.diagnosis.variants import Variant
+from attentest.analysis.identify import Finding
+from attentest.analysis.identify.attending import BASES
+from attentest.faults import Fault, faults
+from attentest.targets.adapt.adapter import Adapter
+from attentest.targets.adapt.encoders.idle_norms import gives
+from attentest.targets.adapt.parameters.found import FoundTable, Observed
+from attentest.targets.adapt.parameters.trials.clock import Clock
+from attentest.targets.adapt.parameters.trials.open_choices import TURNED
+from attentest.targets.adapt.probing import undisturbed
+from attentest_spec import CHOICES, COMPONENTS, Choices
+from attentest_spec.choices import Value
+
+SECONDS = 4.0
+"""Time limit for trying mistakes."""
+
+_OF_ATTENTION = (
+    "attention.softmax-over-queries",
+    "attention.softmax-over-heads",
+    "attention.masked-after-softmax",
+    "attention.scale-by-model-width",
+    "attention.scale-multiplied",
+    "attention.scale-without-root",
+    "attention.keys-averaged",
+    "multi_head_attention.scaled-before-and-after",
+    "multi_head_attention.scaled-by-shared-width",
+    "multi_head_attention.merged-without-transpose",
+    "multi_head_attention.split-without-transpose",
+    "multi_head_attention.columns-merged-interleaved",
+    "multi_head_attention.positions-repeated",
+    "multi_head_attention.next-key-seen",
+    "multi_head_attention.keys-not-turned",
+    "multi_head_attention.pairs-of-keys-mixed",
+    "multi_head_attention.heads-as-positions",
+    "multi_head_attention.slopes-positive",
+    "rotary.minus-missing",
+    "rotary.second-column-without-sine",
+    "rotary.first-column-turned-first",
+)
+_NO_DESIGN: Mapping[str, tuple[str, ...]] = {
+    "multi_head_attention": _OF_ATTENTION,
+    "feed_forward": (
+        "feed_forward.gate-exchanged",
+        "feed_forward.activation-of-the-product",
+        "feed_forward.activation-on-both",
+        "feed_forward.gate-times-itself",
+        "feed_forward.gate-added",
+        "feed_forward.gate-with-the-bias-of-the-value",
+        "feed_forward.gate-of-the-neighbour",
+    ),
+    "rms_norm": (
+        "rms_norm.root-missing",
+        "rms_norm.reciprocal-divides",
+        "rms_norm.over-time",
+        "rms_norm.over-time-and-features",
+        "rms_norm.width-less-one",
+        "rms_norm.mean-absolute",
+        "rms_norm.sign-lost",
+    ),
+}
+"""Mistakes of each part that no design makes.
+
+Not among them: values that are turned, other slopes, cosines in the place of scores, caps, windows,
+gates without an activation, and rows that are divided by their length, which published models have.
+"""
+
+_BY_NAME = ("attention.scale-missing",)
+"""Mistakes that a few published models make, in a class whose whole name says what it is."""
+
+_WHATEVER: Mapping[str, tuple[str, ...]] = {
+    "feed_forward": ("activation",),
+    "multi_head_attention.keys-not-turned": ("rotary_pairs",),
+    "multi_head_attention.heads-as-positions": ("rotary_pairs",),
+    "multi_head_attention.slopes-positive": ("relative_bias",),
+}
+"""Choices of mistakes, or of those of a part, under whose other options they are the same."""
+
+
+def around_mistake_of_part(
+    adapter: Adapter, found: FoundTable, findings: Mapping[str, Finding], *, guessed: bool
+) -> FoundTable:
+    """Return `found` with the choices under which one mistake gives its numbers, as it is for none.
+
+    A `guessed` component is one by a part of its name.
+    """
+    component, seen = adapter.component, found.observed
+    if seen is None or not (seen.run.samples and found.table) or found.unplaced:
+        return found
+    if "mask" not in adapter.arguments.roles:
+        seen = _without_mask(component, seen)
+    measured = {name: one.measured for name, one in findings.items() if one.measured is not None}
+    names = (*_NO_DESIGN.get(component, ()), *(_BY_NAME if not guessed else ()))
+    clock = Clock(SECONDS)
+    with undisturbed():
+        for added, variant in _variants(component, {**found.choices, **measured}, names):
+            if clock.rings():
+                return found
+            if gives(variant, component, found.table, seen):
+                choices = {**found.choices, **added}
+                return replace(found, choices=choices, mistake=variant.names[0])
+    return found
+
+
+def _without_mask(component: str, seen: Observed) -> Observed:
+    """Return what was seen, without the mask of the contract that code did not get."""
+    masks = [at for at, name in enumerate(COMPONENTS[component].inputs) if name == "mask"]
+    samples = [
+        replace(one, inputs=tuple(None if n in masks else x for n, x in enumerate(one.inputs)))
+        for one in seen.run.samples
+    ]
+    return replace(seen, run=replace(seen.run, samples=samples))
+
+
+def _variants(
+    component: str, known: Mapping[str, Value], names: Sequence[str]
+) -> Iterator[tuple[Mapping[str, Value], Variant]]:
+    """Yield the choices that numbers may not show, with each mistake that can be made of them."""
+    catalogue = faults()
+    for added in _unmeasured(component, known):
+        declared = Choices.of({**known, **added})
+        for name in names:
+            fault = catalogue[name]
+            free = (*_WHATEVER.get(component, ()), *_WHATEVER.get(name, ()))
+            needed = {one: fault.choices[one] for one in fault.choices if one not in free}
+            fits = all(declared[one] == value for one, value in needed.items())
+            fits &= "relative_bias" not in free or declared.relative_bias != "none"
+            if fits and (fault.reaches(component) or _is_turned(fault, declared)):
+                yield added, Variant({}, (fault,), declared)
+
+
+def _is_turned(fault: Fault, declared: Choices) -> bool:
+    """Say whether a mistake is one of the turns that attention makes inside."""
+    return fault.reaches("rotary") and declared.attention_rotary != "none"
+
+
+def _unmeasured(component: str, known: Mapping[str, Value]) -> Iterator[Mapping[str, Value]]:
+    """Yield what may be chosen where no option gives the numbers of later parts."""
+    match component:
+        case "multi_head_attention":
+            for causality, positions in product(("built-in", "by-mask"), _POSITIONS):
+                yield {"attention_causality": causality, **positions}
+        case "feed_forward" if known.get("feed_forward_gate") == "gated":
+            yield from ({"activation": one.name} for one in CHOICES["activation"].options)
+        case "rms_norm":
+            weights = [one.name for one in CHOICES["rms_weight"].options if one.name != "none"]
+            for weight, epsilon in product(weights, (1e-6, 1e-5, 1e-8, 1e-12)):
+                yield {"rms_weight": weight, "rms_epsilon": epsilon}
+
+
+_POSITIONS: tuple[Mapping[str, Value], ...] = (
+    *(one for one in TURNED if one["rotary_base"] == BASES[0]),
+    {"relative_bias": "alibi"},
+    {"relative_bias": "alibi-geometric"},
+)
+"""The positions inside attention that are tried."""
