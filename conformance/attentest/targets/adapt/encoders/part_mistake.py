@@ -16,7 +16,7 @@ from attentest.targets.adapt.adapter import Adapter
 from attentest.targets.adapt.encoders.idle_norms import gives
 from attentest.targets.adapt.parameters.found import FoundTable, Observed
 from attentest.targets.adapt.parameters.trials.clock import Clock
-from attentest.targets.adapt.parameters.trials.open_choices import TURNED
+from attentest.targets.adapt.parameters.trials.shown import TURNED
 from attentest.targets.adapt.probing import undisturbed
 from attentest_spec import CHOICES, COMPONENTS, Choices
 from attentest_spec.choices import Value
