@@ -4,17 +4,25 @@ The parameters come first: the structure that the part accepts. Each structure i
 arithmetics that it may round in, and, where none explains it, with positions inside attention.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import product
 
-from attentest.analysis.identify.attending import LENGTH, TURNED, attending, wide_sizes
+from attentest.analysis.identify.attending import (
+    HEAD,
+    LENGTH,
+    PARTS,
+    TURNED,
+    WIDE_HEAD,
+    attending,
+    wide_sizes,
+)
 from attentest.analysis.identify.finding import CANNOT_TELL, MEASURED, Evidence
 from attentest.analysis.identify.measurement import WIDTH, Measurement, reason_of
 from attentest.analysis.identify.norms import options
 from attentest.analysis.identify.parts import Part, has, rotary_sizes
 from attentest.analysis.identify.reach import ARITHMETICS, axes_of
 from attentest.analysis.identify.rounding import explains
-from attentest.analysis.identify.structure import asking, structures
+from attentest.analysis.identify.structure import WEIGHTED, asking, structures
 from attentest.harness.errors import Absent, BackendError, Violation
 from attentest.harness.subject import Subject
 from attentest_spec import CHOICES, COMPONENTS, Backend, Choices, Sizes
@@ -48,6 +56,7 @@ def measure(subject: Subject, component: str, known: Choices) -> list[Evidence]:
     """
     first: list[Evidence] = []
     close: dict[float, list[Evidence]] = {}
+    backend = subject.backend  # another declaration is asked for in its place
     try:
         sizes = sizes_for(subject)
         sizes = rotary_sizes(sizes, subject.limits.length) if component == "rotary" else sizes
@@ -60,6 +69,8 @@ def measure(subject: Subject, component: str, known: Choices) -> list[Evidence]:
                 measurement = Measurement(component, probe, structure, choices)
                 measurement.take()
                 found = measurement.evidence + _without_order(measurement)
+                if measurement.explained and _turns_wider_heads(measurement):
+                    return _of_order(subject, backend, component, known) or found
                 if measurement.exact or (measurement.explained and choices == known):
                     return found
                 if measurement.explained:
@@ -76,10 +87,15 @@ def measure(subject: Subject, component: str, known: Choices) -> list[Evidence]:
         ]
     if close:
         return close[min(close)]
-    return (_of_order(subject, component, known) if component in _WITH_ORDER else []) or first
+    return (
+        _of_order(subject, backend, component, known) if component in _WITH_ORDER else []
+    ) or first
 
 
 ORDERED = "multi_head_attention"
+_OF_WEIGHTED = ("rms_weight", "rms_epsilon", "rms_arithmetic")
+"""The choices that norms of queries and keys with weights show."""
+
 _WITH_ORDER = (ORDERED, "encoder_layer", "decoder_layer", "encoder", "decoder")
 
 
@@ -90,18 +106,46 @@ def _without_order(measurement: "Measurement") -> list[Evidence]:
     return [Evidence(axis, ORDERED, MEASURED, part.choices[axis]) for axis in axes]
 
 
-def _of_order(subject: Subject, component: str, known: Choices) -> list[Evidence]:
+def _turns_wider_heads(measurement: Measurement) -> bool:
+    """Say whether attention that is plain in narrow heads is not in wider ones.
+
+    A quarter of two columns is none, and is not turned.
+    """
+    part = measurement.part
+    if part.component not in _WITH_ORDER:
+        return False
+    sizes = part.probe.subject.limits.fitted(wide_sizes(part.probe.sizes, WIDE_HEAD))
+    try:
+        wide = Part(part.component, part.probe.subject.part(part.component, sizes), part.choices)
+    except (Absent, BackendError, Violation):
+        return False
+    return explains(wide, part.choices, wide.inputs(length=LENGTH)) is False
+
+
+def _of_order(subject: Subject, backend: Backend, component: str, known: Choices) -> list[Evidence]:
     """Return the evidence of attention with positions or a bias inside, [] where none explains it.
 
-    What is not the first option of a choice that others do not measure is measured so.
+    What is not the first option of a choice that others do not measure is measured so. Heads are
+    wider where a part of them alone may be turned.
     """
+    for head, parts in ((HEAD, ("whole",)), (WIDE_HEAD, PARTS)):
+        subject.backend = backend
+        if found := _of_heads(subject, component, known, head, parts):
+            return found
+    return []
+
+
+def _of_heads(
+    subject: Subject, component: str, known: Choices, head: int, parts: Sequence[Value]
+) -> list[Evidence]:
+    """Return the same of heads of `head` columns, of which one of `parts` is turned."""
     try:
-        wide = subject.limits.fitted(wide_sizes(sizes_for(subject)))
+        wide = subject.limits.fitted(wide_sizes(sizes_for(subject), head))
         for structure, probe in structures(subject, component, wide):
             measurement = Measurement(component, probe, structure, known)
             measurement.begin()
             begun = measurement.part.choices
-            found = attending(probe, begun)
+            found = attending(probe, begun, parts)
             if found is None:
                 continue
             found = _with_slopes(subject, component, found)
@@ -121,6 +165,8 @@ def _ordered(measurement: Measurement, begun: Choices) -> Iterator[Evidence]:
     shown = [axis for axis in more if found[axis] != begun[axis]]
     if found.attention_rotary != "none":
         shown = [*dict.fromkeys([*shown, *TURNED])]
+    if found.query_key_norm in WEIGHTED:
+        shown = [*dict.fromkeys([*shown, "query_key_norm", *_OF_WEIGHTED])]
     single = found.but(rotary_arithmetic="float32")
     for axis in shown:
         exact = axis == "rotary_arithmetic" and found != single

@@ -59,6 +59,8 @@ def settled(
         found |= {"norm_kind": "rms", "rms_bias": found.pop("norm_bias", "present")}
     if component == "multi_head_attention" and _there("sink.score", table, own):
         found["attention_sink"] = "per-head"
+    if component == "multi_head_attention" and _there("query_norm.gain", table, own):
+        found |= _norms_of_heads(table, own, sizes)
     if component == "mixture_of_experts":
         found |= _experts(table, own)
     if component == "rms_norm":
@@ -72,6 +74,16 @@ def settled(
         if offset := _offset(table, own, sizes):
             found["position_offset"] = float(offset)
     return found
+
+
+def _norms_of_heads(table: Table, own: Mapping[str, Floats], sizes: Sizes) -> dict[str, Value]:
+    """Return whether norms of queries and keys are of each head, and whether they add a bias."""
+    width = own[locate("query_norm.gain", table).name].size
+    each = width == sizes.d_model // sizes.heads
+    return {
+        "query_key_norm": "per-head" if each else "whole-projection",
+        "rms_bias": "present" if _there("query_norm.bias", table, own) else "none",
+    }
 
 
 def _experts(table: Table, own: Mapping[str, Floats]) -> dict[str, Value]:
@@ -107,6 +119,8 @@ def _biases(attentions: tuple[str, ...], table: Table, own: Mapping[str, Floats]
         return "output-alone"
     if found == {"query", "value", "output"}:
         return "all-but-key"
+    if found == {"query", "key", "value"}:
+        return "all-but-output"
     return "present" if found else "none"
 
 
