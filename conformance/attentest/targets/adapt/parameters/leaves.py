@@ -306,9 +306,13 @@ def _generator(units: list[Unit], sizes: Sizes) -> Iterator[Entries]:
         yield from matrix_tables("", unit, sizes.target_vocabulary, sizes.d_model)
 
 
+RESERVED = (0, 1, 2, 3)
+"""The rows in front of that of the first position, in a table that has them besides its length."""
+
+
 def _positional_encoding(units: list[Unit], sizes: Sizes) -> Iterator[Entries]:
-    for unit in units:
-        yield from matrix_tables("", unit, sizes.max_length, sizes.d_model)
+    for unit, more in product(units, RESERVED):
+        yield from matrix_tables("", unit, sizes.max_length + more, sizes.d_model)
 
 
 _TABLES: Mapping[str, Callable[[list[Unit], Sizes], Iterator[Entries]]] = {

@@ -71,7 +71,8 @@ def settled(
             found["embedding_norm"] = "present"
     if component == "positional_encoding" or _there("source_positions.weight", table, own):
         found["positional_encoding"] = "learned"
-        if offset := _offset(table, own, sizes):
+        name = "weight" if component == "positional_encoding" else "source_positions.weight"
+        if offset := _offset(name, table, own, sizes):
             found["position_offset"] = float(offset)
     return found
 
@@ -99,11 +100,11 @@ def _experts(table: Table, own: Mapping[str, Floats]) -> dict[str, Value]:
     }
 
 
-def _offset(table: Table, own: Mapping[str, Floats], sizes: Sizes) -> int:
-    """Return how many rows a model's table of positions has besides one for each position."""
-    if not _there("source_positions.weight", table, own):
+def _offset(name: str, table: Table, own: Mapping[str, Floats], sizes: Sizes) -> int:
+    """Return how many rows the table of positions has besides one for each position."""
+    if not _there(name, table, own):
         return 0
-    rows = own[locate("source_positions.weight", table).name].shape
+    rows = own[locate(name, table).name].shape
     return int(max(rows[0], sizes.max_length) - sizes.max_length)
 
 
