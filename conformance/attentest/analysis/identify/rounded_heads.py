@@ -11,9 +11,9 @@ from attentest.analysis.identify.parts import Part
 from attentest.analysis.identify.station import Station
 from attentest.harness.errors import Absent, BackendError, Violation
 from attentest.harness.subject import Subject
-from attentest.testing.rotary_widths import turned_from
-from attentest_spec import Sizes
+from attentest_spec import Choices, Sizes
 from attentest_spec.contract import Input
+from attentest_spec.rotary import turned_width
 from attentest_spec.setting import Floats
 
 _OF_WIDTH = {
@@ -32,8 +32,8 @@ _EVEN_SIZES = (Sizes(d_model=10, heads=3), Sizes(d_model=14, heads=4))
 
 _SHARED = ("query", "key", "value")
 
-_LEAST_HEAD = 4
-"""The least width of a head that is turned, or normalised."""
+_HEADS = (4, 8, 16, 32, 64)
+"""The widths of heads that are turned, normalised or biased: the first one has two pairs."""
 
 
 def rounds_heads(
@@ -63,7 +63,7 @@ def _fits_by_columns(subject: Subject) -> bool:
     As many columns as all heads have are given, the first and the last ones of the model, and the
     others are zeros: it computes there what attention of that width does.
     """
-    width = turned_from(subject.choices, _LEAST_HEAD)
+    width = _head(subject.choices)
     sizes = (Sizes(d_model=2 * width + 1, heads=2), Sizes(d_model=3 * width + 2, heads=3))
     if not subject.limits.odd_width:
         sizes = (Sizes(d_model=3 * width + 2, heads=3), Sizes(d_model=4 * width + 2, heads=4))
@@ -72,6 +72,13 @@ def _fits_by_columns(subject: Subject) -> bool:
         for one in sizes
         for kept in (slice(0, width * one.heads), slice(one.d_model - width * one.heads, None))
     )
+
+
+def _head(choices: Choices) -> int:
+    """Return the least width of a head of which two pairs of columns are turned, if any are."""
+    if choices.attention_rotary == "none":
+        return _HEADS[0]
+    return next((one for one in _HEADS if turned_width(choices, one) >= _HEADS[0]), _HEADS[-1])
 
 
 def _fits_in(subject: Subject, sizes: Sizes, kept: slice) -> bool:

@@ -84,8 +84,13 @@ SCALING = re.compile(r"(rope|ntk|linear|position|scaling)?(factor|scale|scaling)
 class MadeSettings(Protocol):
     """An object of settings for sizes, with the numbers among its fields."""
 
-    words: str
-    assumed: str
+    @property
+    def words(self) -> str:
+        """How it is built."""
+
+    @property
+    def assumed(self) -> str:
+        """What is assumed of its class, "" for nothing."""
 
     def __call__(self, sizes: Sizes) -> Any:
         """Return the object for `sizes`."""
