@@ -105,6 +105,7 @@ SOUND = {
     "after rotation": (LATE, {"query_key_norm_place": "after-rotation"}),
     "one plus weight": (ONE_PLUS, {"rms_weight": "one-plus-weight"}),
     "a larger epsilon": (CODE.replace("1e-6", "1e-5"), {"rms_epsilon": 1e-5}),
+    "a half": (QUARTER.replace("0.25", "0.5"), {"rotary_width": 0.5, "rotary_pairs": "halves"}),
     "a quarter": (QUARTER, {"rotary_width": 0.25, "rotary_pairs": "halves"}),
 }
 

@@ -127,7 +127,8 @@ def _accepted(code: Code, reading: Reading, names: list[str]) -> Iterator[Wrappe
         if output is None or any(torch.allclose(output, other) for other in seen):
             continue
         seen.append(output)
-        whole = whole or "part" not in options
+        # Tables with each angle once are as wide as those of half a head with each twice.
+        whole = whole or ("part" not in options and options["columns"] != "once")
         yield wrapper
         if len(seen) == MOST:
             return
