@@ -24,6 +24,19 @@ def served_widths(choices: Choices, widths: Sequence[int] = WIDTHS) -> list[int]
     return exact or [max(widths)]
 
 
+def odd_widths(choices: Choices) -> list[int]:
+    """Return odd widths of heads of which the declared part has pairs of columns alone.
+
+    Whether a part that is itself odd is rounded up or down is open: the last column of the head is
+    unchanged either way.
+    """
+    if choices.rotary_width == "whole":
+        return [5, 7, 9]
+    part = float(choices.rotary_width)
+    paired = [width for width in range(5, 36, 2) if int(part * width) % 2 == 0]
+    return [width for width in paired if turned_width(choices, width)][:3] or [5, 7, 9]
+
+
 def turned_from(choices: Choices, width: int) -> int:
     """Return `width`, or where heads are turned the least served width that is no smaller."""
     if choices.attention_rotary == "none":

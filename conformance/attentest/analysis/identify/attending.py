@@ -7,14 +7,18 @@ import numpy as np
 
 from attentest.analysis.identify.parts import Part
 from attentest.analysis.identify.station import Station
+from attentest.analysis.identify.structure import WEIGHTED
 from attentest.harness.errors import Absent, BackendError, Violation
 from attentest.harness.subject import Probe
 from attentest_spec import Choices, Sizes
 from attentest_spec.choices import Value
 from attentest_spec.contract import Input
 
-HEAD = 8
-"""The width of a head: with four pairs of columns the base and the kind of pairs show."""
+HEAD, WIDE_HEAD = 8, 16
+"""The width of a head: with four pairs of columns the base and the kind of pairs show.
+
+A quarter of the wider one has two pairs.
+"""
 
 LENGTH = 6
 """The length of the sequence: distances of several steps show a base and a slope."""
@@ -22,13 +26,22 @@ LENGTH = 6
 BASES: tuple[Value, ...] = ("10000", 500_000.0, 1_000_000.0)
 """The bases of rotary positions that are tried."""
 
+PARTS: tuple[Value, ...] = (0.5, 0.25, 0.75)
+"""The parts of a head that are tried where not all of it is turned."""
+
 TURNED = ("attention_rotary", "rotary_pairs", "rotary_base", "rotary_arithmetic")
 """The choices that attention shows whose queries and keys are turned."""
 
+_NEAR = 0.1
+"""A difference that no rounding makes, not even in half precision."""
 
-def wide_sizes(sizes: Sizes) -> Sizes:
+_EPSILONS: tuple[Value, ...] = (1e-6, 1e-5, 1e-8)
+"""The epsilons of the norms of queries and keys that are tried."""
+
+
+def wide_sizes(sizes: Sizes, head: int = HEAD) -> Sizes:
     """Return `sizes` with heads that have several pairs of columns."""
-    return sizes.but(d_model=HEAD * sizes.heads)
+    return sizes.but(d_model=head * sizes.heads)
 
 
 def several_steps(part: Part) -> tuple[Input, ...]:
@@ -39,11 +52,11 @@ def several_steps(part: Part) -> tuple[Input, ...]:
     return first, *rest
 
 
-def attending(probe: Probe, base: Choices) -> Choices | None:
+def attending(probe: Probe, base: Choices, parts: Sequence[Value] = ("whole",)) -> Choices | None:
     """Return the choices that explain the attention in `probe`, None where none do.
 
     `base` are those that the parameters show, and, of a layer, those of its norms and its
-    activation. Without a mask all keys are kept.
+    activation; `parts` of the columns of a head may be turned. Without a mask all keys are kept.
     """
     part = Part(probe.component, probe, base)
     try:
@@ -51,24 +64,46 @@ def attending(probe: Probe, base: Choices) -> Choices | None:
     except (Absent, BackendError, Violation):
         return None
     order = ("built-in", "by-mask") if probe.component == "multi_head_attention" else ("by-mask",)
-    return next((one for one in _candidates(base, order) if station.fits(one)), None)
+    found = (one for start in _placed(base) for one in _candidates(start, order, parts))
+    near = (one for one in found if station.distance(one) <= _NEAR)  # a tolerance takes longer
+    exact = (fine for one in near for fine in normalised(one))
+    return next((one for one in exact if station.fits(one)), None)
 
 
-def _candidates(base: Choices, order: Sequence[str]) -> Iterator[Choices]:
+def _placed(base: Choices) -> list[Choices]:
+    """Return `base` with each weight and place of norms of queries and keys that have weights."""
+    if base.query_key_norm not in WEIGHTED:
+        return [base]
+    options = product(("weight", "one-plus-weight"), ("before-rotation", "after-rotation"))
+    return [base.but(rms_weight=one, query_key_norm_place=place) for one, place in options]
+
+
+def normalised(base: Choices) -> list[Choices]:
+    """Return `base` with each epsilon and arithmetic of norms of queries and keys with weights."""
+    if base.query_key_norm not in WEIGHTED:
+        return [base]
+    options = product(("as-computed", "float32"), _EPSILONS)
+    return [base.but(rms_arithmetic=one, rms_epsilon=epsilon) for one, epsilon in options]
+
+
+def _candidates(base: Choices, order: Sequence[str], parts: Sequence[Value]) -> Iterator[Choices]:
     """Yield choices with positions and bias inside attention, exact arithmetic first.
 
     `order` are the ways to hide later keys: a layer that does so is given the mask of that. A scale
     is not among the choices: one that is missing is the commonest mistake.
     """
+    if base.query_key_norm in WEIGHTED and base.query_key_norm_place == "before-rotation":
+        yield from (base.but(attention_causality=one) for one in order)
     turned = base.but(attention_rotary="query-and-key")
-    for arithmetic, pairs, number, causality in product(
-        ("as-computed", "float32"), ("halves", "adjacent"), BASES, order
+    for arithmetic, pairs, number, causality, part in product(
+        ("as-computed", "float32"), ("halves", "adjacent"), BASES, order, parts
     ):
         yield turned.but(
             rotary_arithmetic=arithmetic,
             rotary_pairs=pairs,
             rotary_base=number,
             attention_causality=causality,
+            rotary_width=part,
         )
     for bias, causality in product(("alibi", "alibi-geometric"), order):
         yield base.but(relative_bias=bias, attention_causality=causality)

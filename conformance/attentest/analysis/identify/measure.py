@@ -4,18 +4,26 @@ The parameters come first: the structure that the part accepts. Each structure i
 arithmetics that it may round in, and, where none explains it, with positions inside attention.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 
-from attentest.analysis.identify.attending import HEAD, TURNED, attending, several_steps, wide_sizes
+from attentest.analysis.identify.attending import (
+    HEAD,
+    PARTS,
+    TURNED,
+    WIDE_HEAD,
+    attending,
+    several_steps,
+    wide_sizes,
+)
 from attentest.analysis.identify.finding import CANNOT_TELL, MEASURED, NONE_FITS, Evidence
 from attentest.analysis.identify.measurement import WIDTH, Measurement, reason_of
 from attentest.analysis.identify.norms import options
 from attentest.analysis.identify.parts import Part, has, rotary_sizes
 from attentest.analysis.identify.reach import ARITHMETICS, axes_of
 from attentest.analysis.identify.rounding import explains
-from attentest.analysis.identify.structure import asking, structures
+from attentest.analysis.identify.structure import WEIGHTED, asking, structures
 from attentest.harness.errors import Absent, BackendError, Violation
 from attentest.harness.subject import Subject
 from attentest_spec import CHOICES, COMPONENTS, Backend, Choices, Sizes
@@ -47,15 +55,16 @@ def measure(subject: Subject, component: str, known: Choices) -> list[Evidence]:
 
     Never raises for what a backend does: a choice that cannot be measured gets the reason.
     """
+    backend = subject.backend  # another declaration is asked for in its place
     plain = _without_order(subject, component, known)
     if component not in _WITH_ORDER or (
         plain.choices is not None and _fits_wide_heads(subject, component, plain.choices)
     ):
         return plain.evidence
-    ordered = _of_order(subject, component, known) if plain.has_norms else []
+    ordered = _of_order(subject, backend, component, known) if plain.has_norms else []
     if ordered or plain.choices is None:
         return ordered or plain.evidence
-    text = f"in {component} no listed option fits where heads have {HEAD} columns"
+    text = f"in {component} no listed option fits where heads have {WIDE_HEAD} columns"
     return [replace(one, status=NONE_FITS, value=None, reason=text) for one in plain.evidence]
 
 
@@ -109,6 +118,9 @@ def _without_order(subject: Subject, component: str, known: Choices) -> _Plain:
 
 
 ORDERED = "multi_head_attention"
+_OF_WEIGHTED = ("rms_weight", "rms_epsilon", "rms_arithmetic")
+"""The choices that norms of queries and keys with weights show."""
+
 _WITH_ORDER = (ORDERED, "encoder_layer", "decoder_layer", "encoder", "decoder", "model")
 
 
@@ -122,9 +134,9 @@ def _unordered(measurement: Measurement) -> list[Evidence]:
 def _fits_wide_heads(subject: Subject, component: str, choices: Choices) -> bool:
     """Say whether `choices` explain wide heads too, or nothing tells.
 
-    Positions that turn a part of the columns turn none of a head of two columns.
+    A quarter of two columns is none, and is not turned.
     """
-    wide = subject.limits.fitted(wide_sizes(sizes_for(subject)))
+    wide = subject.limits.fitted(wide_sizes(sizes_for(subject), WIDE_HEAD))
     subject.begin()
     subject.backend = asking(subject.backend, choices)
     try:
@@ -135,18 +147,30 @@ def _fits_wide_heads(subject: Subject, component: str, choices: Choices) -> bool
     return explains(part, choices, several_steps(part)) is not False
 
 
-def _of_order(subject: Subject, component: str, known: Choices) -> list[Evidence]:
+def _of_order(subject: Subject, backend: Backend, component: str, known: Choices) -> list[Evidence]:
     """Return the evidence of attention with positions or a bias inside, [] where none explains it.
 
-    What is not the first option of a choice that others do not measure is measured so.
+    What is not the first option of a choice that others do not measure is measured so. Heads are
+    wider where a part of them alone may be turned.
     """
+    for head, parts in ((HEAD, ("whole",)), (WIDE_HEAD, PARTS)):
+        subject.backend = backend
+        if found := _of_heads(subject, component, known, head, parts):
+            return found
+    return []
+
+
+def _of_heads(
+    subject: Subject, component: str, known: Choices, head: int, parts: Sequence[Value]
+) -> list[Evidence]:
+    """Return the same of heads of `head` columns, of which one of `parts` is turned."""
     try:
-        wide = subject.limits.fitted(wide_sizes(sizes_for(subject)))
+        wide = subject.limits.fitted(wide_sizes(sizes_for(subject), head))
         for structure, probe in structures(subject, component, wide):
             measurement = Measurement(component, probe, structure, known)
             measurement.begin()
             begun = measurement.part.choices
-            found = attending(probe, begun) if measurement.has_norms else None
+            found = attending(probe, begun, parts) if measurement.has_norms else None
             if found is None:
                 continue
             found = _with_slopes(subject, component, found)
@@ -166,6 +190,8 @@ def _ordered(measurement: Measurement, begun: Choices) -> Iterator[Evidence]:
     shown = [axis for axis in more if found[axis] != begun[axis]]
     if found.attention_rotary != "none":
         shown = [*dict.fromkeys([*shown, *TURNED])]
+    if found.query_key_norm in WEIGHTED:
+        shown = [*dict.fromkeys([*shown, "query_key_norm", *_OF_WEIGHTED])]
     single = found.but(rotary_arithmetic="float32")
     for axis in shown:
         exact = axis == "rotary_arithmetic" and found != single

@@ -20,7 +20,7 @@ from attentest.analysis.identify.reach import ARITHMETICS, NETWORKS, OF_KIND, ax
 from attentest.analysis.identify.rounding import contradiction, rounds_equal_scores
 from attentest.analysis.identify.search import all_norms, flips, large, searched, silenced
 from attentest.analysis.identify.station import Candidate, Station
-from attentest.analysis.identify.structure import SHAPED, TIED, ties
+from attentest.analysis.identify.structure import SHAPED, TIED, WEIGHTED, ties
 from attentest.harness.errors import Absent, BackendError, Violation
 from attentest.harness.subject import Probe
 from attentest.harness.tolerances import as_floats
@@ -246,6 +246,9 @@ def begun_with(structure: Choices, tied: dict[str, str | None], known: Choices) 
     """Return the choices that a measurement begins with: `known`, and those of the structure."""
     own = ("attention_sink", *(axis for axis in SHAPED if axis != "positional_encoding"))
     shaped = {axis: structure[axis] for axis in own}
+    if structure.query_key_norm in WEIGHTED:
+        shaped |= {one: structure[one] for one in ("query_key_norm", "rms_bias")}
+        shaped["rms_weight"] = "weight" if known.rms_weight == "none" else known.rms_weight
     if known.norm_kind == "rms":  # whose weight and bias have the names of those of a layer norm
         shaped |= {"rms_weight": known.rms_weight, "rms_bias": structure.norm_bias}
     base = known.but(**shaped, **{axis: value or TIED[axis][0] for axis, value in tied.items()})

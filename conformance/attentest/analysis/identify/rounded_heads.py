@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from copy import copy
 from dataclasses import replace
+from typing import TypeGuard
 
 import numpy as np
 
@@ -10,7 +11,9 @@ from attentest.analysis.identify.parts import Part
 from attentest.analysis.identify.station import Station
 from attentest.harness.errors import Absent, BackendError, Violation
 from attentest.harness.subject import Subject
-from attentest_spec import Sizes
+from attentest_spec import Choices, Sizes
+from attentest_spec.contract import Input
+from attentest_spec.rotary import turned_width
 from attentest_spec.setting import Floats
 
 _OF_WIDTH = {
@@ -19,7 +22,7 @@ _OF_WIDTH = {
     "attention_rotary": "none",
     "relative_bias": "none",
 }
-"""Options without which the reference cannot be asked about heads of another width."""
+"""Options without which the width of a head is in the numbers, besides the scale of the scores."""
 
 _SIZES = (Sizes(d_model=7, heads=2), Sizes(d_model=11, heads=3))
 """Widths that the heads do not divide, with remainders of one and two columns."""
@@ -28,6 +31,9 @@ _EVEN_SIZES = (Sizes(d_model=10, heads=3), Sizes(d_model=14, heads=4))
 """The same for what refuses odd widths."""
 
 _SHARED = ("query", "key", "value")
+
+_HEADS = (4, 8, 16, 32, 64)
+"""The widths of heads that are turned, normalised or biased: the first one has two pairs."""
 
 
 def rounds_heads(
@@ -41,13 +47,81 @@ def rounds_heads(
     parameters have to say it.
     """
     known = subject.choices.as_dict()
-    if any(known[name] != option for name, option in _OF_WIDTH.items()):
-        return False
-    sizes = _SIZES if subject.limits.odd_width else _EVEN_SIZES
+    alone = all(known[name] == option for name, option in _OF_WIDTH.items())
     try:
+        if not alone:
+            return component == "multi_head_attention" and explained and _fits_by_columns(subject)
+        sizes = _SIZES if subject.limits.odd_width else _EVEN_SIZES
         return all(_fits(subject, component, one, explained=explained) for one in sizes)
     except (Absent, BackendError, Violation):
         return False
+
+
+def _fits_by_columns(subject: Subject) -> bool:
+    """Say the same of attention whose heads are turned or normalised, or have a bias.
+
+    As many columns as all heads have are given, the first and the last ones of the model, and the
+    others are zeros: it computes there what attention of that width does.
+    """
+    width = _head(subject.choices)
+    sizes = (Sizes(d_model=2 * width + 1, heads=2), Sizes(d_model=3 * width + 2, heads=3))
+    if not subject.limits.odd_width:
+        sizes = (Sizes(d_model=3 * width + 2, heads=3), Sizes(d_model=4 * width + 2, heads=4))
+    return all(
+        _fits_in(subject, subject.limits.fitted(one), kept)
+        for one in sizes
+        for kept in (slice(0, width * one.heads), slice(one.d_model - width * one.heads, None))
+    )
+
+
+def _head(choices: Choices) -> int:
+    """Return the least width of a head of which two pairs of columns are turned, if any are."""
+    if choices.attention_rotary == "none":
+        return _HEADS[0]
+    return next((one for one in _HEADS if turned_width(choices, one) >= _HEADS[0]), _HEADS[-1])
+
+
+def _fits_in(subject: Subject, sizes: Sizes, kept: slice) -> bool:
+    """Say whether attention at `sizes` is that of the columns `kept`, where the others are zeros.
+
+    The reference has the parameters of these columns alone.
+    """
+    part = Part(
+        "multi_head_attention", subject.part("multi_head_attention", sizes), subject.choices
+    )
+    given = tuple(_zeroed(one, kept) for one in part.inputs(length=4))
+    station = Station.of(part.probe, part.drawn(), given)
+    narrow = copy(station.probe)
+    narrow.sizes = sizes.but(d_model=len(range(sizes.d_model)[kept]))
+    narrow.parameters = _cut(station.probe.parameters, kept)
+    inputs = tuple(one[..., kept] if _is_sequence(one) else one for one in given)
+    actual = station.actual[..., kept]
+    cut = replace(station, probe=narrow, inputs=inputs, actual=actual, known={}, states={})
+    return cut.fits(subject.choices)
+
+
+def _zeroed(given: Input, kept: slice) -> Input:
+    """Return an input with zeros in all columns but `kept`; a mask stays what it is."""
+    if not _is_sequence(given):
+        return given
+    found = np.zeros_like(given)
+    found[..., kept] = given[..., kept]
+    return found
+
+
+def _is_sequence(given: Input) -> TypeGuard[Floats]:
+    return isinstance(given, np.ndarray) and given.dtype.kind == "f"
+
+
+def _cut(parameters: Mapping[str, Floats], kept: slice) -> dict[str, Floats]:
+    """Return the parameters of attention for the columns `kept` of its input and its output."""
+    found = dict(parameters)
+    for name, values in parameters.items():
+        if name in [f"{one}.weight" for one in _SHARED]:
+            found[name] = values[:, kept]
+        elif name in ("output.weight", "output.bias"):
+            found[name] = values[kept]
+    return found
 
 
 def _fits(subject: Subject, component: str, sizes: Sizes, *, explained: bool) -> bool:

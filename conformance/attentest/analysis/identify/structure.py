@@ -50,6 +50,10 @@ TIED: Mapping[str, tuple[str, ...]] = {
 """Choices that decide which parameters are one, from the least tied."""
 
 
+WEIGHTED = ("per-head", "whole-projection")
+"""The norms of queries and keys that have weights."""
+
+
 def asking(backend: Backend, choices: Choices) -> Backend:
     """Return `backend` as if it declared `choices`, so that it takes their parameters.
 
@@ -73,8 +77,8 @@ def structures(subject: Subject, component: str, sizes: Sizes) -> Iterator[tuple
     _demand_build(subject, component, sizes)
     builder = _Builder(subject, component, sizes)
     last = Choices()
-    starts = [Choices(), *([Choices(attention_sink="per-head")] * _has_sink(component, declared))]
-    grown = (one for start in starts[::-1] for one in _grown(builder, start))
+    starts = [*_declared_starts(component, declared), Choices()]
+    grown = (one for start in starts for one in _grown(builder, start))
     for candidates in (grown, _untied(builder), _tied(builder)):
         found = False
         for last in candidates:
@@ -156,9 +160,17 @@ def _asked(part: Any, name: str) -> tuple[int, ...] | None:
     return found
 
 
-def _has_sink(component: str, declared: Choices) -> bool:
-    """Say whether attention is declared to have a trained score of nothing for each head."""
-    return component == "multi_head_attention" and declared.attention_sink == "per-head"
+def _declared_starts(component: str, declared: Choices) -> list[Choices]:
+    """Return the parameters inside attention that are declared and that not all of it has.
+
+    These are a trained score of nothing for each head, and the weights of norms of its projections.
+    """
+    names = ("attention_sink", "query_key_norm", "rms_bias")
+    changes = {name: declared[name] for name in names if declared[name] != Choices()[name]}
+    weighted = declared.query_key_norm in WEIGHTED
+    sink = declared.attention_sink == "per-head"
+    is_there = component == "multi_head_attention" and (weighted or sink)
+    return [Choices().but(**changes)] * is_there
 
 
 def _demand_build(subject: Subject, component: str, sizes: Sizes) -> None:
@@ -184,6 +196,8 @@ def _grown(builder: _Builder, start: Choices) -> Iterator[Choices]:
     Works for parts that leave alone what they are not given, as the torch adapter does.
     """
     fewest = start.but(tying="none").but(**{axis: options[0] for axis, options in SHAPED.items()})
+    if start.query_key_norm in WEIGHTED:  # whose weights are those of RMS norms
+        fewest = fewest.but(rms_weight="weight", rms_bias=start.rms_bias)
     bare = [fewest.but(head_width=width) for width in SHAPED["head_width"]]
     full = next((one for one in bare if builder.takes(one)), None)
     if full is None:

@@ -18,6 +18,7 @@ from attentest.testing.common import same_precision
 from attentest.testing.draw import Draw
 from attentest.testing.moves import follows_to_device, moves_once
 from attentest.testing.refusal import explains_refusal
+from attentest.testing.rotary_widths import odd_widths
 from attentest_spec import Choices
 from attentest_spec.precision import epsilon
 from attentest_spec.rotary import turned_width
@@ -72,7 +73,8 @@ def test_odd_width_named(subject: Subject, draw: Draw) -> None:
 
 def _odd(subject: Subject, draw: Draw, width: int = 0) -> Turn:
     """Draw a call with heads of an odd width; raises what building raises."""
-    odd, heads, length = width or draw.choose((5, 7, 9)), draw.heads(), draw.length(2, 4)
+    odd = width or draw.choose(odd_widths(subject.choices))
+    heads, length = draw.heads(), draw.length(2, 4)
     sizes = draw_sizes(subject, draw, odd, heads, 40)
     return Turn(subject.part("rotary", sizes), draw.floats(2, heads, length, odd))
 

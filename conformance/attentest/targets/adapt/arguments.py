@@ -26,6 +26,7 @@ from attentest.targets.adapt.names import (
     turns,
 )
 from attentest.targets.adapt.reading import Attempt, Reading, Unclear
+from attentest.targets.adapt.zeros import given_zeros
 from attentest_spec import COMPONENTS
 
 MASKS = ("mask", "source_mask", "target_mask")
@@ -92,6 +93,7 @@ def read(name: str, component: str, signature: inspect.Signature, reading: Readi
     padding = next((one for one in left if squashed(one) in PADDING), "")
     padding = padding if "mask" in roles else ""
     derived = [one for one in left if own[one] and squashed(one) in KEY_WIDTH]
+    computed = given_zeros(component, [one for one in left if own[one]])
     for one in left:
         if own[one] and one not in derived and squashed(one) in OFF:
             fixed[one] = OFF[squashed(one)]
@@ -102,7 +104,7 @@ def read(name: str, component: str, signature: inspect.Signature, reading: Readi
     unknown = [
         one
         for one in left
-        if own[one] and one != padding and one not in derived and one not in fixed
+        if own[one] and one != padding and one not in {*derived, *fixed, *computed}
     ]
     missing = [
         role
@@ -111,7 +113,7 @@ def read(name: str, component: str, signature: inspect.Signature, reading: Readi
     ]
     if missing or unknown:
         raise _question(name, component, signature, missing, unknown, left, roles)
-    return Arguments(roles, padding, joined, derived, fixed, repeated=repeated)
+    return Arguments(roles, padding, joined, derived, fixed, computed, repeated)
 
 
 def makes_table(component: str, thing: Any) -> bool:

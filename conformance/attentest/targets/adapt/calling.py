@@ -28,6 +28,7 @@ from attentest.targets.adapt.unspecified.frozen_tables import demand_trained
 from attentest.targets.adapt.unspecified.gates import demand_network
 from attentest.targets.adapt.unspecified.polarity import leaning
 from attentest.targets.adapt.unspecified.rows_of_ids import demand_vectors
+from attentest.targets.adapt.unspecified.sums import demand_sum
 from attentest_spec import COMPONENTS
 
 _OUTDATED = "which fails"
@@ -53,6 +54,7 @@ def adapter_of(code: Code, reading: Reading) -> tuple[Probe, Adapter, list[str]]
     if "x" not in reading.arguments:
         demand_query(code.name, probe, adapter)
     adapter, said = _masked(probe, adapter, code, reading, keys)
+    said += demand_sum(code.name, probe, adapter)
     if carried.repeated:
         every = [one for one in code.signature.parameters if one in carried.repeated]
         said.append(SENTENCE.format(", ".join([*every, carried.roles["x"]])))

@@ -230,7 +230,17 @@ def _buildable(found: Construction) -> Construction:
     except TypeError:
         return found.with_whole_ratio()
     except Exception:  # code that a user wrote may raise anything; it is reported later
-        return found
+        return found.with_whole_ratio() if _builds(found.with_whole_ratio()) else found
+
+
+def _builds(found: Construction) -> bool:
+    """Say whether it is built: settings may refuse a ratio that is no whole number in any way."""
+    try:
+        with undisturbed():
+            found(SIZES)
+    except Exception:  # code that a user wrote may raise anything; it is reported later
+        return False
+    return True
 
 
 def _has_inner(made: nn.Module) -> bool:

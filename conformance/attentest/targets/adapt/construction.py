@@ -31,6 +31,7 @@ from attentest.targets.adapt.objects.configuration import Fields, fields_read, h
 from attentest.targets.adapt.objects.parts import class_given, parts_of, several_parts
 from attentest.targets.adapt.objects.settings import (
     is_configuration,
+    mentions,
     settings_assumed,
     settings_classes,
     several_settings,
@@ -123,10 +124,18 @@ class Construction:
     def with_whole_ratio(self) -> "Construction":
         """Return it with a ratio of widths that is a whole number, and no inner width to choose."""
         fillings = {
-            own: fixed(WHOLE_RATIO) if squashed(own) in RATIO else filling
+            own: fixed(WHOLE_RATIO) if squashed(own) in RATIO else _with_whole_ratio(filling)
             for own, filling in self.fillings.items()
         }
         return dataclasses.replace(self, fillings=fillings)
+
+
+def _with_whole_ratio(filling: Filling) -> Filling:
+    """Return what an object of settings is built with, with such a ratio; others as they are."""
+    if not isinstance(filling.value, Construction):
+        return filling
+    made = filling.value.with_whole_ratio()
+    return Filling(f"({made.words})", made, made.known)
 
 
 def copied_at(thing: Any, constants: Mapping[str, Filling], sizes: Sizes) -> Any:
@@ -299,7 +308,7 @@ def _configuration(
         if fields.missing:
             raise _question(thing, component, [fields.missing[-1]], fields.found.values())
     given = {name: fixed(value) for name, value in reading.given.items() if name not in read}
-    later = {name: fixed(value) for name, value in AT_CALLS.items() if _mentions(thing, name)}
+    later = {name: fixed(value) for name, value in AT_CALLS.items() if mentions(thing, name)}
     found = {**later, **fields.found, **given}
     return Construction(fields.make, found, frozenset(found))
 
@@ -316,14 +325,6 @@ def _settings(
         if _builds(thing, {**rest, own: found(PROBED)}):
             return dataclasses.replace(found, remark=settings_assumed(thing, own, one))
     return None
-
-
-def _mentions(thing: Callable[..., Any], name: str) -> bool:
-    """Say whether the module in which `thing` is defined has `name` in its source."""
-    try:
-        return name in inspect.getsource(inspect.getmodule(thing) or thing)
-    except (OSError, TypeError):
-        return False
 
 
 def _made(fields: Fields[Filling]) -> Any:

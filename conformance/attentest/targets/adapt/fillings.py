@@ -19,6 +19,7 @@ from attentest.targets.adapt.names import (
     HEAD_WIDTH,
     INNER,
     KEY_HEADS,
+    LAYER_INDEX,
     LOSS_SIZES,
     OF_EXPERTS,
     ON,
@@ -96,6 +97,8 @@ def filling_of(
         return Filling("d_ff/d_model", _ratio, frozenset(["d_ff"]), _RATIO)
     if name in CLASSES and component == "encoder" and is_required(parameter):
         return fixed(_NUMBER_OF_CLASSES)
+    if name in LAYER_INDEX and parameter.default is None:
+        return fixed(REQUIRED[name])
     if name in REQUIRED and is_required(parameter):
         return fixed(REQUIRED[name])
     if component == "rms_norm" and name in EPSILON and parameter.default is None:

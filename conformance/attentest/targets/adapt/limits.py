@@ -11,6 +11,7 @@ import torch
 from torch import nn
 
 from attentest.analysis.identify.rounded_heads import rounds_heads
+from attentest.analysis.identify.structure import asking
 from attentest.analysis.undeclared import effective_limits, frozen_rows, marks_with_zeros
 from attentest.harness.subject import Subject
 from attentest.results.text import summary
@@ -203,7 +204,9 @@ def limits_measured(backend: Backend, choices: Choices, *, strict: bool) -> Limi
     """
     limits = effective_limits(backend, choices)
     if "multi_head_attention" in backend.components:
-        subject = Subject(backend, choices=choices, limits=limits, precision=limits.finest)
+        subject = Subject(
+            asking(backend, choices), choices=choices, limits=limits, precision=limits.finest
+        )
         return replace(limits, rounded_heads=not strict and rounds_heads(subject))
     if "embedding" not in backend.components:
         return limits

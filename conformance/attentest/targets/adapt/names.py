@@ -294,6 +294,9 @@ CONFIGURATION = words(
 EPSILON = words("eps epsilon layernormeps layernormepsilon normeps lneps rmsnormeps")
 """The epsilon of a norm."""
 
+LAYER_INDEX = words("layeridx layerid layerindex")
+"""The number of a layer in its stack, which is the first one, also where its default is None."""
+
 REQUIRED: Mapping[str, Any] = {
     **dict.fromkeys(words("bias usebias qkvbias attentionbias mlpbias attnbias"), True),
     **dict.fromkeys(
@@ -303,12 +306,8 @@ REQUIRED: Mapping[str, Any] = {
         ),
         False,
     ),
-    **dict.fromkeys(
-        words(
-            "chunksizefeedforward layeridx blockidx layerid layerindex blockindex layernumber idx"
-        ),
-        0,
-    ),
+    **dict.fromkeys(words("chunksizefeedforward blockidx blockindex layernumber idx"), 0),
+    **dict.fromkeys(LAYER_INDEX, 0),
     **dict.fromkeys(words("ffndimmultiplier"), None),
     **dict.fromkeys(words("device"), "cpu"),
     **dict.fromkeys(words("dtype"), None),

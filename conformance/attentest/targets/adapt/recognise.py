@@ -73,7 +73,7 @@ def recognised(
             [_grouped_heads(held)],
             (_one_plus_gain(seen, component, table, known) for _ in range(1)),
             (_centred_over_positions(seen, component, table, known) for _ in range(1)),
-            (_rms_norm(fired, component) for fired in seen.run.fired),
+            (_rms_norm(fired, component, table) for fired in seen.run.fired),
             (_positions_added(fired, seen.run.samples[0], component) for fired in seen.run.fired),
             (_gate(fired, held, seen.run.own, component) for fired in seen.run.fired),
             (_norm_first(fired, held, seen, component) for fired in seen.run.fired),
@@ -100,12 +100,13 @@ def _grouped_heads(held: list[Unit]) -> str:
     )
 
 
-def _rms_norm(fired: Fired, component: str) -> str:
+def _rms_norm(fired: Fired, component: str, table: Table) -> str:
     """Recognise a norm that divides by the root of the mean square, and subtracts nothing.
 
-    Layers may have it in place of a layer norm.
+    Layers may have it in place of a layer norm, and attention for its queries and keys.
     """
-    if component in ("rms_norm", *LAYERED) or not is_rms(fired):
+    is_known = component in ("rms_norm", *LAYERED) or "query_norm.gain" in table
+    if is_known or not is_rms(fired):
         return ""
     where = f"{fired.path} " if fired.path else "it "
     advice = "" if fired.path else ", which --as rms_norm judges"

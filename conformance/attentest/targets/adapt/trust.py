@@ -148,7 +148,7 @@ def _of_numbers(
     if code.component == "positional_encoding" and not found.table:
         other = scaled_table(adapter, probe.built, SIZES) or scaled_input(probe, adapter)
     if code.component == "positional_encoding" and found.table:
-        other = scaled_rows(probe, adapter)
+        other = scaled_rows(probe, adapter) or _reserved_rows(found)
     later = _of_later_models(choices)
     if not other and found.observed and code.component == "encoder_layer":
         other = parallel(found.observed, code.name, later=later)
@@ -178,6 +178,14 @@ def _of_numbers(
         f"{'; '.join(doubts)}. {apart(nearest())}Name another component with --as, or name its "
         f"parts one by one. {_ANYWAY}."
     )
+
+
+def _reserved_rows(found: FoundTable) -> str:
+    """Return what is said of a table with more rows than positions, of which it is no option."""
+    more = found.choices.get("position_offset", "none")
+    if more == "none":
+        return ""
+    return f"its table has {more:g} rows more than positions, and does not begin behind them"
 
 
 def _of_later_models(choices: Mapping[str, Value]) -> bool:

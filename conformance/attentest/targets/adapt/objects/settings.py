@@ -147,6 +147,14 @@ def _fields_of(settings: type) -> frozenset[str]:
     return frozenset(names)
 
 
+def mentions(thing: Callable[..., Any], name: str) -> bool:
+    """Say whether the module in which `thing` is defined has `name` in its source."""
+    try:
+        return name in inspect.getsource(inspect.getmodule(thing) or thing)
+    except (OSError, TypeError):
+        return False
+
+
 def _tree(thing: Any) -> ast.AST:
     """Return the code of `thing`, an empty module where it has none that can be read."""
     try:

@@ -22,7 +22,7 @@ from attentest.targets.adapt.parameters.interleaved import (
     other_sizes,
 )
 from attentest.targets.adapt.parameters.layers import Lost, Part, layer_parts, leaf_part
-from attentest.targets.adapt.parameters.leaves import is_sink
+from attentest.targets.adapt.parameters.leaves import is_norm_of_heads, is_sink
 from attentest.targets.adapt.parameters.mixtures import mixture_part
 from attentest.targets.adapt.parameters.norm_kinds import LAYERED, norm_kind
 from attentest.targets.adapt.parameters.settled import memory, settled
@@ -47,7 +47,7 @@ from attentest.targets.adapt.parameters.trials.stages import (
     watched,
 )
 from attentest.targets.adapt.parameters.trials.trial import fitting, places, read
-from attentest.targets.adapt.parameters.units import units
+from attentest.targets.adapt.parameters.units import Unit, units
 from attentest_spec import Choices, Sizes
 from attentest_spec.choices import Value
 from attentest_spec.components import inside
@@ -268,11 +268,14 @@ class _Search:
                 held = [*usable, *lone_biases(self.units, self.sizes)]
                 parts, self.lists = model_parts(held, self.sizes, self.run)
             case "multi_head_attention":
-                held = [unit for unit in self.units if unit in usable or is_sink(unit, self.sizes)]
+                held = [unit for unit in self.units if unit in usable or self._is_of_heads(unit)]
                 return [leaf_part("", self.component, held, self.sizes)]
             case _:
                 return [leaf_part("", self.component, usable, self.sizes)]
         return parts
+
+    def _is_of_heads(self, unit: Unit) -> bool:
+        return is_sink(unit, self.sizes) or is_norm_of_heads(unit, self.sizes)
 
     def _chosen(self, parts: list[Part]) -> list[Entries]:
         """Return one table for every part: the only one, or the one that the numbers choose."""

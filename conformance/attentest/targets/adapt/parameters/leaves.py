@@ -15,6 +15,7 @@ from attentest.targets.adapt.parameters.units import Unit, squeezed
 from attentest.targets.adapt.parameters.words import (
     beyond,
     feed_forward_role,
+    norm_of_heads,
     projections,
     says_sink,
 )
@@ -41,7 +42,28 @@ def leaf_tables(component: str, units: list[Unit], sizes: Sizes) -> list[Entries
     found = list(_TABLES[component](units, sizes)) if component in _TABLES else []
     if component == "multi_head_attention":
         found = [*_with_sinks(found, units, sizes), *found]
+        normed = _norms_of_heads(units, sizes)
+        found = [table | normed for table in found]
     return [table for number, table in enumerate(found) if table not in found[:number]]
+
+
+def is_norm_of_heads(unit: Unit, sizes: Sizes) -> bool:
+    """Say whether names and shapes allow that a unit norms queries or keys, in heads or in all."""
+    widths = (sizes.d_model // sizes.heads, sizes.d_model)
+    wide = len(squeezed(unit.shape)) == 1 and max(unit.shape) in widths
+    return wide and unit.kind == "norm" and norm_of_heads(unit.path) != ""
+
+
+def _norms_of_heads(units: list[Unit], sizes: Sizes) -> Entries:
+    """Return the entries of the norms of queries and of keys, {} where there are not both."""
+    held = {norm_of_heads(one.path): one for one in units if is_norm_of_heads(one, sizes)}
+    if held.keys() != {"query", "key"} or len({one.shape for one in held.values()}) != 1:
+        return {}
+    return {
+        name: place
+        for role, unit in held.items()
+        for name, place in norm_entries(f"{role}_norm", unit).items()
+    }
 
 
 def is_sink(unit: Unit, sizes: Sizes) -> bool:
@@ -284,9 +306,13 @@ def _generator(units: list[Unit], sizes: Sizes) -> Iterator[Entries]:
         yield from matrix_tables("", unit, sizes.target_vocabulary, sizes.d_model)
 
 
+RESERVED = (0, 1, 2, 3)
+"""The rows in front of that of the first position, in a table that has them besides its length."""
+
+
 def _positional_encoding(units: list[Unit], sizes: Sizes) -> Iterator[Entries]:
-    for unit in units:
-        yield from matrix_tables("", unit, sizes.max_length, sizes.d_model)
+    for unit, more in product(units, RESERVED):
+        yield from matrix_tables("", unit, sizes.max_length + more, sizes.d_model)
 
 
 _TABLES: Mapping[str, Callable[[list[Unit], Sizes], Iterator[Entries]]] = {

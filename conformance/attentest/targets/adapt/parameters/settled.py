@@ -59,6 +59,8 @@ def settled(
         found |= {"norm_kind": "rms", "rms_bias": found.pop("norm_bias", "present")}
     if component == "multi_head_attention" and _there("sink.score", table, own):
         found["attention_sink"] = "per-head"
+    if component == "multi_head_attention" and _there("query_norm.gain", table, own):
+        found |= _norms_of_heads(table, own, sizes)
     if component == "mixture_of_experts":
         found |= _experts(table, own)
     if component == "rms_norm":
@@ -69,9 +71,20 @@ def settled(
             found["embedding_norm"] = "present"
     if component == "positional_encoding" or _there("source_positions.weight", table, own):
         found["positional_encoding"] = "learned"
-        if offset := _offset(table, own, sizes):
+        name = "weight" if component == "positional_encoding" else "source_positions.weight"
+        if offset := _offset(name, table, own, sizes):
             found["position_offset"] = float(offset)
     return found
+
+
+def _norms_of_heads(table: Table, own: Mapping[str, Floats], sizes: Sizes) -> dict[str, Value]:
+    """Return whether norms of queries and keys are of each head, and whether they add a bias."""
+    width = own[locate("query_norm.gain", table).name].size
+    each = width == sizes.d_model // sizes.heads
+    return {
+        "query_key_norm": "per-head" if each else "whole-projection",
+        "rms_bias": "present" if _there("query_norm.bias", table, own) else "none",
+    }
 
 
 def _experts(table: Table, own: Mapping[str, Floats]) -> dict[str, Value]:
@@ -87,11 +100,11 @@ def _experts(table: Table, own: Mapping[str, Floats]) -> dict[str, Value]:
     }
 
 
-def _offset(table: Table, own: Mapping[str, Floats], sizes: Sizes) -> int:
-    """Return how many rows a model's table of positions has besides one for each position."""
-    if not _there("source_positions.weight", table, own):
+def _offset(name: str, table: Table, own: Mapping[str, Floats], sizes: Sizes) -> int:
+    """Return how many rows the table of positions has besides one for each position."""
+    if not _there(name, table, own):
         return 0
-    rows = own[locate("source_positions.weight", table).name].shape
+    rows = own[locate(name, table).name].shape
     return int(max(rows[0], sizes.max_length) - sizes.max_length)
 
 
@@ -107,6 +120,8 @@ def _biases(attentions: tuple[str, ...], table: Table, own: Mapping[str, Floats]
         return "output-alone"
     if found == {"query", "value", "output"}:
         return "all-but-key"
+    if found == {"query", "key", "value"}:
+        return "all-but-output"
     return "present" if found else "none"
 
 

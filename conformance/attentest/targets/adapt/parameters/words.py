@@ -170,3 +170,14 @@ def feed_forward_role(name: str) -> str:
 def says_sink(name: str) -> bool:
     """Say whether `name` is that of the scores of nothing that heads have beside their keys."""
     return bool({"sink", "sinks"} & set(words(name)))
+
+
+_NORM_WORDS = frozenset({"norm", "layernorm", "rmsnorm", "ln", "layer", "rms"})
+
+
+def norm_of_heads(name: str) -> str:
+    """Return the projection that the norm called `name` follows: "query" or "key", "" for none."""
+    own = words(name.removesuffix(".weight").rpartition(".")[2])
+    said = [one for one in own if one not in _NORM_WORDS]
+    normed = len(said) == 1 and len(own) > 1
+    return next((r for r in ("query", "key") if normed and said[0] in _PROJECTIONS[r]), "")

@@ -3,21 +3,25 @@
 import inspect
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
 
 from torch import nn
 
+from attentest.results.text import summary
 from attentest.targets.adapt.assumptions.choices import assumed, chosen, declared_choices
 from attentest.targets.adapt.components import squashed
 from attentest.targets.adapt.layouts import documented_layout
+from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.adapt.reading import OBJECT, Reading, Unclear
 from attentest.targets.adapt.rotary.forms import LAYOUTS, Form, Maker, is_method
-from attentest.targets.adapt.rotary.measuring import Shown, kinds, precisions, shown
+from attentest.targets.adapt.rotary.measuring import SIZES, Shown, kinds, precisions, shown
 from attentest.targets.adapt.rotary.rounded import with_single_tables
+from attentest.targets.adapt.rotary.settings import with_settings
 from attentest.targets.adapt.rotary.signatures import (
+    SCALING,
     Arguments,
     arguments_of,
     takes_tables,
@@ -37,9 +41,6 @@ _NAMES = re.compile(
     r"|.*freqscis)"
 )
 """Names of code that turns queries and keys, or that makes the tables for it."""
-
-_SCALING = re.compile(r"(rope|ntk|linear|position|scaling)?(factor|scale|scaling)")
-"""Names of arguments that scale the frequencies."""
 
 _METHODS = ("forward", "__call__", "rotate_queries_or_keys", "rotate", "apply", "apply_rotary_emb")
 """Methods that are called, the likeliest first."""
@@ -93,13 +94,13 @@ def adapt_rotary(
             f"that belongs to it: one that takes x with cos and sin, or x with freqs_cis. Put both "
             f"into one file, or judge a class or function that takes x and returns it turned."
         )
-    bases = [base for form in forms for base in form.maker.bases()]
+    bases = [base for form in forms for base in form.maker.bases(SIZES)]
     found = shown(forms, bases)
     if not found:
         raise Unclear(
-            f"{own} answered to no way of calling it with x (B, H, T, D) or (B, T, H, D). Name its "
-            f"arguments x, positions, cos, sin or freqs_cis, or say which is which with "
-            f"--argument ROLE=NAME."
+            f"{own} answered to no way of calling it with x (B, H, T, D) or (B, T, H, D)"
+            f"{_refusal(forms)}. Name its arguments x, positions, cos, sin or freqs_cis, or say "
+            f"which is which with --argument ROLE=NAME."
         )
     best = found[0]
     if best.wrong and not (reading.anyway or reading.choices):
@@ -113,10 +114,26 @@ def adapt_rotary(
     return _backend(own, best, reading)
 
 
+def _refusal(forms: Sequence[Form]) -> str:
+    """Return what building raises, in a clause; "" where it is built."""
+    try:
+        with undisturbed():
+            forms[0].build(SIZES)
+    except Exception as failure:  # code that a user wrote may raise anything
+        return f"; building it raised {summary(failure, 120)}"
+    return ""
+
+
 def _ask_for_scaling(own: str, best: Shown) -> None:
     """Ask where the numbers are those of no option, and an argument scales the frequencies."""
     made = best.form.maker.made or best.form.maker.called
-    names = [one for one in made.defaults if _SCALING.fullmatch(squashed(one))]
+    if made.settings is not None and (fields := made.settings.scaling(SIZES)):
+        raise Unclear(
+            f"{own} turns x by no listed convention, and {' and '.join(fields)} of its settings "
+            f"scale its frequencies, which is not inferred. Write an adapter that declares "
+            f"rotary_scaling."
+        )
+    names = [one for one in made.defaults if SCALING.fullmatch(squashed(one))]
     factors = [one for one in names if isinstance(made.defaults[one], int | float)]
     if names and not set(names) & made.fixed.keys():
         unscaled = f"--give {factors[0]}=1 judges it without, or write" if factors else "Write"
@@ -139,7 +156,10 @@ def _backend(own: str, best: Shown, reading: Reading) -> AdaptedRotary:
     form, cast = (best.form, "") if reading.strict else with_single_tables(best.form, best.choices)
     computes = precisions(form)
     said = [LAYOUTS[best.form.layout], *_said(best.form)]
+    settings = form.maker.made.settings if form.maker.made is not None else None
+    said += [settings.words] if settings is not None else []
     doubts = [*_pairs(declared, reading), *assumed(_rest(declared), reading)]
+    doubts += [settings.assumed] if settings is not None and settings.assumed else []
     doubts += [_SEQUENCE_FIRST] * (form.layout == "sequence-first")
     if cast:
         doubts.append(cast)
@@ -286,7 +306,7 @@ def _makers(thing: Any, own: str, reading: Reading) -> Iterator[Maker]:
     if not inspect.isclass(thing):
         yield Maker(thing, None, arguments_of(thing, own, reading))
         return
-    made = arguments_of(thing, own, reading, builds=True)
+    made = with_settings(thing, arguments_of(thing, own, reading, builds=True), reading, SIZES)
     if "device" in made.roles:  # a fixed one would be wrong where x lies on another
         raise unexplained(made.roles["device"], own)
     module, found = issubclass(thing, nn.Module), False

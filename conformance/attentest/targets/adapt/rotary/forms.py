@@ -58,10 +58,11 @@ class Maker:
         """Return what is called at `sizes`."""
         return self.thing if self.made is None else self.thing(**built_with(self.made, sizes))
 
-    def bases(self) -> list[float]:
-        """Return the bases that are defaults of its arguments."""
+    def bases(self, sizes: Sizes) -> list[float]:
+        """Return the bases that are defaults of its arguments, or fields of its settings."""
         found = [one.base for one in (self.made, self.called) if one is not None]
-        return [one for one in found if one is not None]
+        settings = self.made.settings if self.made is not None else None
+        return [*(one for one in found if one), *(settings.bases(sizes) if settings else ())]
 
 
 class Held(nn.Module):

@@ -1,9 +1,10 @@
 """The roles of the arguments of code that turns queries and keys, by their names."""
 
 import inspect
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Protocol
 
 from attentest.targets.adapt.components import squashed
 from attentest.targets.adapt.names import words
@@ -76,13 +77,42 @@ def value_of(role: str, sizes: Sizes) -> Any:
     }[role]
 
 
+SCALING = re.compile(r"(rope|ntk|linear|position|scaling)?(factor|scale|scaling)")
+"""Names of arguments, and of fields of settings, that scale the frequencies."""
+
+
+class MadeSettings(Protocol):
+    """An object of settings for sizes, with the numbers among its fields."""
+
+    @property
+    def words(self) -> str:
+        """How it is built."""
+
+    @property
+    def assumed(self) -> str:
+        """What is assumed of its class, "" for nothing."""
+
+    def __call__(self, sizes: Sizes) -> Any:
+        """Return the object for `sizes`."""
+
+    def bases(self, sizes: Sizes) -> list[float]:
+        """Return the bases among its fields."""
+
+    def scaling(self, sizes: Sizes) -> list[str]:
+        """Return the fields that scale the frequencies."""
+
+
 @dataclass(frozen=True)
 class Arguments:
-    """The arguments of a function: the role of each, those that are fixed, and defaults."""
+    """The arguments of a function: the role of each, those that are fixed, and defaults.
+
+    `settings` makes the object that its settings are, None where this has nothing but sizes.
+    """
 
     roles: Mapping[str, str]
     fixed: Mapping[str, Any]
     defaults: Mapping[str, Any]
+    settings: MadeSettings | None = None
 
     @property
     def base(self) -> float | None:
@@ -90,6 +120,10 @@ class Arguments:
         own = self.roles.get("base")
         value = self.defaults.get(own) if own else None
         return float(value) if isinstance(value, int | float) else None
+
+    def with_settings(self, settings: MadeSettings) -> "Arguments":
+        """Return them with the class of `settings`."""
+        return replace(self, settings=settings)
 
     def given(self, **values: Any) -> dict[str, Any]:
         """Return the arguments for `values` by their roles; a role without an argument is none."""
@@ -165,4 +199,5 @@ def built_with(arguments: Arguments, sizes: Sizes) -> dict[str, Any]:
         if role in arguments.roles
         and not (role in ("base", "heads") and arguments.roles[role] in arguments.defaults)
     }
-    return arguments.given(**wanted, config=Configuration(sizes))
+    made = arguments.settings or Configuration
+    return arguments.given(**wanted, config=made(sizes))

@@ -5,6 +5,7 @@ The class needs nothing else of the suite: reproductions and written adapters co
 
 import inspect
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import product
 from typing import Any
 
 import torch
@@ -17,7 +18,7 @@ class Turned(nn.Module):
     `tables` says what each argument gets: "cosines", "sines", "angles", "complex" numbers, or
     "pair" for both in a tuple. `columns` is "halves" or "pairs" where the angle of a pair is there
     for both of its columns, "once" where it is there once; `lead` is the number of axes before
-    (T, width).
+    (T, width). The tables are those of a `part` of the columns of a head.
     """
 
     def __init__(
@@ -28,10 +29,11 @@ class Turned(nn.Module):
         tables: Mapping[str, str],
         columns: str = "once",
         lead: int = 0,
+        part: float = 1.0,
     ) -> None:
         super().__init__()
         self.attention = attention
-        self.width, self.columns, self.lead = width, columns, lead
+        self.width, self.columns, self.lead = int(part * width), columns, lead
         self.tables = dict(tables)
 
     def forward(self, *args: Any, **named: Any) -> Any:
@@ -74,6 +76,9 @@ TURNED_SOURCE = "\n".join(
 )
 """The class as code of its own, for a reproduction or a written adapter."""
 
+PARTS = (1.0, 0.5, 0.25, 0.75)
+"""The parts of the columns of a head that are tried."""
+
 GIVEN = "{} given as the rotary positions 0 to T - 1, {}"
 """The sentence on the tables that the wrapper makes."""
 
@@ -81,12 +86,20 @@ GIVEN = "{} given as the rotary positions 0 to T - 1, {}"
 def forms(names: Sequence[str]) -> Iterator[tuple[dict[str, Any], str]]:
     """Yield the options that give the arguments `names` rotary positions, each in words."""
     kinds = _kinds(names)
-    for tables, words in kinds:
+    for part, (tables, words) in product(PARTS, kinds):
         columns = ("once",) if "complex" in tables.values() else ("halves", "once", "pairs")
         for one in columns:
             for lead in (0, 1, 2):
-                shape = ", ".join([*["1"] * lead, "T", "E/2" if one == "once" else "E"])
-                yield {"tables": tables, "columns": one, "lead": lead}, f"{words} ({shape})"
+                shape = ", ".join([*["1"] * lead, "T", _width(part, once=one == "once")])
+                options = {"tables": tables, "columns": one, "lead": lead}
+                yield options | ({"part": part} if part < 1 else {}), f"{words} ({shape})"
+
+
+def _width(part: float, *, once: bool) -> str:
+    """Return in words how wide tables are, as a share of the width E of a head."""
+    if part == 1:
+        return "E/2" if once else "E"
+    return f"{part / 2 if once else part:g} E"
 
 
 def _kinds(names: Sequence[str]) -> list[tuple[dict[str, str], str]]:

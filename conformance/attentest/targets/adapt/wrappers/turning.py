@@ -17,7 +17,9 @@ from attentest.targets.adapt.names import turns
 from attentest.targets.adapt.probing import SIZES, Probe, undisturbed
 from attentest.targets.adapt.reading import Reading, Unclear
 from attentest.targets.adapt.wrappers.turned import GIVEN, TURNED_SOURCE, Turned, forms
+from attentest.targets.adapt.wrappers.turned_mistakes import around_turned_mistake
 from attentest.targets.adapt.wrappers.wrapper import HEAD_WIDTH, Read, Wrapper
+from attentest_spec import COMPONENTS as CONTRACT
 from attentest_spec.choices import Value
 from attentest_spec.torch.values import cast_real
 
@@ -26,6 +28,9 @@ COMPONENTS = ("multi_head_attention", "encoder_layer")
 
 MOST = 3
 """The number of forms with different results that are read to the end."""
+
+_WIDE = SIZES.but(d_model=16 * SIZES.heads)
+"""Sizes of heads of which a quarter has two pairs of columns."""
 
 
 class _Turned(Read, Protocol):
@@ -39,30 +44,39 @@ B = TypeVar("B", bound=_Turned)
 def turned_by_caller(code: Code, reading: Reading, read: Callable[[Code, Reading], B]) -> B | None:
     """Return the backend of code that is given tables of rotary positions, None for other code.
 
-    A form counts where the numbers show that queries and keys are turned by it, or are so but for
-    one mistake that no design makes, with no other form; where none is shown, None is returned,
-    and `read` asks.
+    A form counts where the numbers show that queries and keys are turned by it, or are those of a
+    mistake that no design makes. Where no form is shown, what is asked with the first form that a
+    call accepts is raised; None is returned where there is none, and `read` asks.
     """
     names = _turning(code.signature, reading)
     if code.component not in COMPONENTS or code.construction is None or not names:
         return None
     if not _is_required(code.signature, names) and _answers_without(code, reading, names):
         return None
+    accepted: list[Wrapper] = []
     mistaken: list[B] = []
+    questions: list[Unclear] = []
+    rest = _without(code, names)
     for wrapper in _accepted(code, reading, names):
-        found = _read(_without(code, names).wrapped(wrapper), reading, read)
-        if found is not None and found.choices.get("attention_rotary", "none") != "none":
+        accepted.append(wrapper)
+        try:
+            found = read(rest.wrapped(wrapper), reading)
+        except Unclear as question:
+            questions.append(question)
+            continue
+        if found.choices.get("attention_rotary", "none") != "none":
             if found.fits:
                 return found
             mistaken.append(found)
-    return mistaken[0] if len(mistaken) == 1 else None
-
-
-def _read(code: Code, reading: Reading, read: Callable[[Code, Reading], B]) -> B | None:
-    try:
-        return read(code, reading)
-    except Unclear:
-        return None
+    if len(mistaken) == 1:
+        return mistaken[0]
+    for wrapper in accepted:
+        other: B | None = around_turned_mistake(rest.wrapped(wrapper), reading, read, wrapper)
+        if other is not None:
+            return other
+    if questions:  # they are about more than the positions, which a form of them answers
+        raise questions[0]
+    return None
 
 
 def _turning(signature: Signature, reading: Reading) -> list[str]:
@@ -99,7 +113,7 @@ def _called(code: Code, reading: Reading, names: list[str]) -> tuple[nn.Module |
     carried = arguments.read(rest.name, rest.component, rest.signature, reading)
     adapter = Adapter(rest.component, rest.signature, carried, layouts(rest.component)[0])
     with undisturbed():
-        module = code.build(SIZES)
+        module = code.build(_WIDE)
     return (module if isinstance(module, nn.Module) else None), adapter
 
 
@@ -109,13 +123,18 @@ def _accepted(code: Code, reading: Reading, names: list[str]) -> Iterator[Wrappe
     if module is None:
         return
     seen: list[Tensor] = []
+    whole = False
     for options, words in forms(names):
+        if whole and "part" in options:
+            return
         sentence = f"assumed {GIVEN.format(' and '.join(names), words)}, and the base 10,000"
         wrapper = Wrapper(Turned, TURNED_SOURCE, HEAD_WIDTH, sentence, options)
-        output = _answer(wrapper(module, SIZES), adapter)
+        output = _answer(wrapper(module, _WIDE), adapter)
         if output is None or any(torch.allclose(output, other) for other in seen):
             continue
         seen.append(output)
+        # Tables with each angle once are as wide as those of half a head with each twice.
+        whole = whole or ("part" not in options and options["columns"] != "once")
         yield wrapper
         if len(seen) == MOST:
             return
@@ -124,9 +143,16 @@ def _accepted(code: Code, reading: Reading, names: list[str]) -> Iterator[Wrappe
 def _answer(module: nn.Module, adapter: Adapter) -> Tensor | None:
     for dtype in (torch.float64, torch.float32):
         probe = Probe(cast_real(module, dtype).eval(), dtype)
-        given = probe.given(adapter, joined=True)
+        given = _one_sequence(adapter.component, dtype)
         for tried in with_masks(adapter):
             found = probe.called(tried, given)
             if isinstance(found, Tensor):
                 return found
     return None
+
+
+def _one_sequence(component: str, dtype: torch.dtype) -> dict[str, Tensor | None]:
+    """Return the inputs of `component` with one sequence of the wide sizes, without masks."""
+    source = torch.Generator().manual_seed(0)
+    x = torch.randn(2, 5, _WIDE.d_model, generator=source, dtype=torch.float64).to(dtype)
+    return {one: None if "mask" in one else x for one in CONTRACT[component].inputs}
