@@ -42,10 +42,7 @@ from attentest.targets.adapt.parameters.telling import (
 from attentest.targets.adapt.parameters.trials.clock import Clock
 from attentest.targets.adapt.parameters.trials.samples import part_samples
 from attentest.targets.adapt.parameters.trials.shown import rounded_positions, shown_by_parts
-from attentest.targets.adapt.parameters.trials.stages import (
-    home,
-    watched,
-)
+from attentest.targets.adapt.parameters.trials.stages import home, watched
 from attentest.targets.adapt.parameters.trials.trial import fitting, places, read
 from attentest.targets.adapt.parameters.units import Unit, units
 from attentest_spec import Choices, Sizes
@@ -233,8 +230,8 @@ class _Search:
         self.run.stages = watched(self.component, parts, self.lists, self.run, self.sizes)
         table = self._named_otherwise(parts, self._chosen(parts))
         table = with_given(table, self.given)
-        choices = self._decided(self.component, table)
-        choices = {**choices, **self._shown_by_parts(parts, table, Choices.of(choices))}
+        decided = self._decided(self.component, table)
+        choices = {**decided, **self._shown(parts, table, Choices.of(decided))}
         self.remarks += [*packed(table), *self._unmapped(table, choices)]
         if self.clock.ran_out:
             text = f"The numbers were asked for {self.seconds:g} seconds and not to the end."
@@ -242,14 +239,12 @@ class _Search:
         made = FoundTable(table, lines(table), tuple(self.remarks), choices, self.doubts)
         return replace(made, unplaced=self.unplaced, cut=self.clock.ran_out and not self.fits)
 
-    def _shown_by_parts(
-        self, parts: list[Part], table: Table, decided: Choices
-    ) -> Mapping[str, Value]:
+    def _shown(self, parts: list[Part], table: Table, decided: Choices) -> Mapping[str, Value]:
         found = places(self.component, table, self.run.own, self.sizes, decided)
-        given = read(found, self.run.own, self.sizes), self.sizes, decided
+        own = read(found, self.run.own, self.sizes)
         if self.fits:
-            return rounded_positions(self.run.stages, *given)
-        return shown_by_parts(self.component, parts, self.lists, self.run, *given)
+            return rounded_positions(self.run.stages, own, self.sizes, decided)
+        return shown_by_parts(self.component, parts, self.lists, self.run, own, self.sizes, decided)
 
     def _parts(self) -> list[Part]:
         usable = [
