@@ -68,12 +68,12 @@ def turned_by_caller(code: Code, reading: Reading, read: Callable[[Code, Reading
             if found.fits:
                 return found
             mistaken.append(found)
-    if len(mistaken) == 1:
-        return mistaken[0]
     for wrapper in accepted:
         other: B | None = around_turned_mistake(rest.wrapped(wrapper), reading, read, wrapper)
         if other is not None:
             return other
+    if len(mistaken) == 1:
+        return mistaken[0]
     if questions:  # they are about more than the positions, which a form of them answers
         raise questions[0]
     return None
