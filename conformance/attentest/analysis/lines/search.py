@@ -12,6 +12,7 @@ from typing import Any
 
 from attentest.analysis.lines.alignment import Alignment
 from attentest.analysis.lines.arguments import Argument, arguments
+from attentest.analysis.lines.explain import explain
 from attentest.analysis.lines.formula import Step
 from attentest.analysis.lines.inverted import inverted
 from attentest.analysis.lines.layouts import arranged, layouts, orders, restored
@@ -83,8 +84,28 @@ def search(alignment: Alignment, end: float = inf) -> Finding | None:
         if time.thread_time() > end:
             break
         if finding.cures(alignment):
-            return finding
+            return _explained_before(alignment, finding, steps) or finding
     return _uncured(alignment, steps)
+
+
+def _explained_before(
+    alignment: Alignment, finding: Finding, steps: Sequence[Step]
+) -> Finding | None:
+    """Return the first wrong operation, where a later one is given two wrong values of its kind.
+
+    Keys and values that are both repeated in a wrong order are one: none cures the answer alone.
+    The first is one where a known mistake gives its very numbers.
+    """
+    wrong = {one.number for one in alignment.wrong}
+    made = [one.made.name for one in finding.operation.inputs if one.made and one.number in wrong]
+    early = _uncured(alignment, steps)
+    if finding.argument or early is None or early.actual is None:
+        return None
+    if made.count(early.operation.name) < 2 or early.operation is finding.operation:
+        return None
+    given = alignment.given(early.operation.outputs[0])
+    said = explain(early.actual, early.step, alignment.covered, given, alignment.matcher)
+    return early if said.exact else None
 
 
 def _candidates(alignment: Alignment, steps: Sequence[Step]) -> Iterator[Finding]:
