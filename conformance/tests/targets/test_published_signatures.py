@@ -101,7 +101,7 @@ class LateActivation(TwoThirds):
         (Classed, "pass"),
         (Unactivated, "violation"),
         (TwoThirds, "pass"),
-        (LateActivation, "question"),
+        (LateActivation, "violation"),
     ],
 )
 def test_feed_forward_networks_are_built_at_their_widths(thing, status):
