@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from proof import share
+from proof import item, share
 
 import attentest
 from attentest.judging.bench import Bench
@@ -246,18 +246,18 @@ SHOWN = {
 }
 
 
-@share(2)
 @pytest.mark.parametrize(
     ("old", "new", "epsilon"),
     [
-        (
+        item(
             "return x + self.ff(self.norm3(x))",
             "return self.ff(self.norm3(x))",
             {"rms_epsilon": 1e-6},
+            name="one layer",
+            unit=True,
         ),
-        (GATED, "self.gate(x) * F.silu(self.up(x))", {}),
+        item(GATED, "self.gate(x) * F.silu(self.up(x))", {}, name="each layer", unit=False),
     ],
-    ids=["one layer", "each layer"],
 )
 def test_reference_of_a_mistaken_model_has_its_choices(tmp_path, old, new, epsilon):
     choices = attentest.adapted(written(tmp_path, (old, new))).choices

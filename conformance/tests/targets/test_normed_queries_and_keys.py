@@ -149,6 +149,7 @@ def test_a_mistake_beside_given_positions_is_a_violation(tmp_path: Path, case: s
     assert broken(backend, *CLAUSES)
 
 
+@pytest.mark.proof
 def test_scores_with_the_scale_of_an_argument_are_no_mistake(tmp_path: Path) -> None:
     code = CODE.replace("num_kv_heads):", "num_kv_heads, attention_multiplier=1.0):")
     code = code.replace("self.size**-0.5", "self.scaling")
@@ -159,6 +160,7 @@ def test_scores_with_the_scale_of_an_argument_are_no_mistake(tmp_path: Path) -> 
         adapted(tmp_path, "NormedAttention", code)
 
 
+@pytest.mark.proof
 def test_norms_that_subtract_the_mean_are_a_question(tmp_path: Path) -> None:
     code = CODE.replace(
         "Norm(self.size), Norm(self.size)",
@@ -168,6 +170,7 @@ def test_norms_that_subtract_the_mean_are_a_question(tmp_path: Path) -> None:
         adapted(tmp_path, "NormedAttention", code)
 
 
+@pytest.mark.proof
 def test_a_norm_of_keys_that_is_not_called_does_not_pass(tmp_path: Path) -> None:
     code = CODE.replace("self.k_norm(self.k_proj(x).view(shape))", "self.k_proj(x).view(shape)")
     try:
