@@ -126,7 +126,7 @@ _OPEN = {
     "feed_forward": ("activation",),
     "rms_norm": ("rms_epsilon",),
 }
-"""What a mistake may leave unmeasured in components that are no layers."""
+"""Choices that a mistake may leave unmeasured in components that are no layers."""
 
 
 def _free(known: Mapping[str, Value], component: str) -> dict[str, list[Value]]:

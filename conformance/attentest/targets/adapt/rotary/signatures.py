@@ -86,11 +86,11 @@ class MadeSettings(Protocol):
 
     @property
     def words(self) -> str:
-        """How it is built."""
+        """The expression that builds it."""
 
     @property
     def assumed(self) -> str:
-        """What is assumed of its class, "" for nothing."""
+        """The assumption about its class, "" for none."""
 
     def __call__(self, sizes: Sizes) -> Any:
         """Return the object for `sizes`."""
