@@ -83,6 +83,7 @@ from attentest.targets.adapt.writing.script import Script
 from attentest.targets.constants import components as constants
 from attentest.targets.language_models.adaptation import adapt_language_model
 from attentest.targets.language_models.recognition import is_language_model
+from attentest.targets.language_models.surrounded.adaptation import adapt_surrounded
 from attentest.targets.libraries import question_of_class
 from attentest.targets.models import adaptation as whole
 from attentest.targets.nearest import nearest
@@ -141,6 +142,8 @@ def adapt(
     except Unclear as question:
         if other := question_of_class(thing):
             raise Unclear(other) from question
+        if not probing.MISSING and (made := adapt_surrounded(question, thing, asked, name, home)):
+            return made
         raise answered(question, thing, asked, read) from question
 
 

@@ -14,6 +14,7 @@ from attentest.targets.adapt.names import OFF, ROLES, words
 from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.adapt.reading import Reading, Unclear
 from attentest.targets.language_models.building import PROBE
+from attentest.targets.language_models.surrounded.modules import signature_of
 from attentest.targets.models.results import parts_of
 from attentest_spec import Unsupported
 
@@ -147,7 +148,7 @@ class Arguments:
 def arguments_of(model: nn.Module, name: str, reading: Reading) -> Arguments:
     """Return the roles of the arguments of a call; Unclear where one has none."""
     loose = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-    signature = inspect.signature(model.forward)
+    signature = signature_of(model)
     own = {one.name: one for one in signature.parameters.values() if one.kind not in loose}
     tokens = reading.arguments.get("tokens") or _first(own, _TOKENS) or next(iter(own), "")
     fixed = {one: value for one, value in reading.given.items() if one in own}

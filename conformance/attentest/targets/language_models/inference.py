@@ -7,7 +7,7 @@ from typing import Any
 from torch import nn
 
 from attentest.targets.adapt.reading import Reading, Unclear
-from attentest.targets.language_models.building import Building, building
+from attentest.targets.language_models.building import Build, Building, building
 from attentest.targets.language_models.calling import (
     Arguments,
     Call,
@@ -52,19 +52,21 @@ class Inferred:
 
 
 def called(
-    thing: Callable[..., Any], name: str, reading: Reading
+    thing: Callable[..., Any], name: str, reading: Reading, build: Build = building
 ) -> tuple[Building, Arguments, Call]:
     """Return how a model is built and called; Unclear where it is not."""
-    built = building(thing, name, reading)
+    built = build(thing, name, reading)
     model = probe_of(built, probe_sizes(built))
     arguments = arguments_of(model, name, reading)
     with widened():
         return built, arguments, fitted(model, arguments, name)
 
 
-def infer(thing: Callable[..., Any], name: str, reading: Reading) -> Inferred:
+def infer(
+    thing: Callable[..., Any], name: str, reading: Reading, build: Build = building
+) -> Inferred:
     """Return all that the numbers say of a model; Unclear, with one question, where they do not."""
-    built, arguments, call = called(thing, name, reading)
+    built, arguments, call = called(thing, name, reading, build)
     sizes = probe_sizes(built)
     call = with_order(probe_of(built, sizes), call, reading.given)
     one = probed(thing, built, call, sizes, reading)

@@ -30,7 +30,7 @@ def is_language_model(thing: Any, reading: Reading, name: str) -> bool:
     if reading.component:
         return reading.component == "language_model"
     own = name or thing.__name__
-    if component_named(own) not in ("", "model", "decoder") or not _takes_tokens_alone(thing):
+    if component_named(own) not in ("", "model", "decoder") or not takes_tokens_alone(thing):
         return False
     named = _NAMED.search(squashed(own)) is not None
     if not named and not _EMBEDS.search(_source(thing)):
@@ -43,7 +43,7 @@ def is_language_model(thing: Any, reading: Reading, name: str) -> bool:
     return named or is_causal(model, call) or means_order(model, thing)
 
 
-def _takes_tokens_alone(thing: type[nn.Module]) -> bool:
+def takes_tokens_alone(thing: type[nn.Module]) -> bool:
     """Say whether a call needs one input, besides what says where a text begins."""
     parameters = list(inspect.signature(thing.forward).parameters.values())[1:]
     loose = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
