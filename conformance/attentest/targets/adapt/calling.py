@@ -392,7 +392,8 @@ def _how(shown: bool, source: str) -> str:
 
 def _causal(code: Code, probe: Probe, adapter: Adapter) -> bool:
     """Say whether code without a mask hides later positions by itself: its name decides first."""
-    hides = {**dict.fromkeys(probing.SEQUENCES, "mask"), "decoder_layer": "target_mask"}
+    decoders = dict.fromkeys(("decoder_layer", "decoder"), "target_mask")
+    hides = {**dict.fromkeys(probing.SEQUENCES, "mask"), **decoders}
     if hides.get(adapter.component, "mask") in adapter.arguments.roles:
         return False
     if adapter.component not in hides:
