@@ -63,7 +63,7 @@ class Wrapping:
             if own not in (tokens, *zeros) and one.kind not in loose
         ]
         kept.sort(key=lambda one: one.name != self.memory)
-        if self.memory and self._hides_later(inner):
+        if self.memory and not required(self.module) and self._hides_later(inner):
             kept = [one for one in kept if not _hides(one.name) or self._is_over_keys(one.name)]
         if not self._masks and not self.memory and self._hides_pads(inner):
             kept.append(_named(KEEP, None))
