@@ -200,6 +200,18 @@ def fitted(model: nn.Module, found: Arguments, name: str) -> Call:
     )
 
 
+def gives_logits(model: nn.Module, call: Call) -> bool:
+    """Say whether `call` gives logits alone, for every token."""
+    tokens = probe_tokens()
+    try:
+        with undisturbed():
+            found = call.compiled()(model, tokens)
+    except Exception:  # code that a user wrote may raise anything
+        return False
+    shape = (*tokens.shape, PROBE.target_vocabulary)
+    return isinstance(found, Tensor) and found.shape == shape and _separates(model, call)
+
+
 def probe_tokens(rows: int = 3, steps: int = 7) -> Tensor:
     """Return tokens (rows, steps) of the probe, no two of a row alike."""
     generator = torch.Generator().manual_seed(5)
@@ -252,6 +264,8 @@ def is_causal(model: nn.Module, call: Call) -> bool:
         with undisturbed():
             before, after = function(model, tokens), function(model, moved)
     except Exception:  # code that a user wrote may raise anything, and in one precision alone
+        return False
+    if not isinstance(before, Tensor):
         return False
     return bool(torch.isclose(before[:, :4], after[:, :4], rtol=1e-5, atol=1e-6).all())
 

@@ -144,7 +144,11 @@ def _with_input(
     for form in forms:
         other = replace(cached, **form)
         trial = _tried(made, replace(adapter, cached=other), (4, 1, 1), given=next(iter(form)))
-        if trial.right() and "mask" in form and _counts_tokens(replace(adapter, cached=other), made):
+        if (
+            trial.right()
+            and "mask" in form
+            and _counts_tokens(replace(adapter, cached=other), made)
+        ):
             return cached, f"{own} is left out of steps with a cache: {_COUNTED}"
         if trial.right() or _is_known_mistake(adapter, trial):
             return other, ""

@@ -14,6 +14,7 @@ from attentest.targets.language_models.calling import (
     apart_without_labels,
     arguments_of,
     fitted,
+    gives_logits,
 )
 from attentest.targets.language_models.mistaken import (
     confirming,
@@ -59,7 +60,13 @@ def called(
     model = probe_of(built, probe_sizes(built))
     arguments = arguments_of(model, name, reading)
     with widened():
-        return built, arguments, fitted(model, arguments, name)
+        try:
+            return built, arguments, fitted(model, arguments, name)
+        except Unclear:
+            ordered = with_order(model, arguments.plain, reading.given)
+            if not (ordered.order and gives_logits(model, ordered)):
+                raise
+            return built, arguments, ordered
 
 
 def infer(

@@ -35,8 +35,14 @@ def with_order(model: nn.Module, call: Call, settled: Collection[str]) -> Call:
     with widened():
         if is_causal(model, call):
             return call
-        found = (one for own in _masks(model, call, settled) for one in _tried(call, own))
+        found = with_masks(model, call, settled)
         return next((one for one in found if is_causal(model, one)), call)
+
+
+def with_masks(model: nn.Module, call: Call, settled: Collection[str] = ()) -> Iterator[Call]:
+    """Yield `call` with a mask of later tokens in every argument and form."""
+    for own in _masks(model, call, settled):
+        yield from _tried(call, own)
 
 
 def may_be_ordered(model: nn.Module, call: Call, settled: Collection[str]) -> bool:

@@ -7,6 +7,7 @@ from typing import Any
 
 from torch import nn
 
+from attentest.targets.adapt import probing
 from attentest.targets.adapt.components import component_guessed, component_named
 from attentest.targets.adapt.reading import Contrary, Offered, Reading, Unclear
 from attentest.targets.language_models.adaptation import adapt_language_model
@@ -25,22 +26,22 @@ _LAYERS = ("encoder_layer", "decoder_layer", "causal_layer")
 
 def adapt_surrounded(
     question: Unclear, thing: Any, reading: Reading, name: str, home: ModuleType | None
-) -> AdaptedWhole | None:
-    """Return the backend of a part of a decoder-only model, None where its numbers are none's.
+) -> AdaptedWhole:
+    """Return the backend of a part of a decoder-only model.
 
-    The `question` is what is asked of it otherwise.
+    Raises the `question` that is asked of it otherwise where its numbers are none's.
     """
-    if isinstance(question, Contrary | Offered) or reading.strict or reading.anyway:
-        return None
-    if not inspect.isclass(thing) or not issubclass(thing, nn.Module):
-        return None
+    contrary = isinstance(question, Contrary | Offered) or probing.MISSING
+    is_module = inspect.isclass(thing) and issubclass(thing, nn.Module)
+    if contrary or not is_module or reading.strict or reading.anyway:
+        raise question
     own = name or thing.__name__
     for build in _builds(thing, own, reading, question):
         try:
             return adapt_language_model(thing, reading, own, home, build)
         except Unclear:
             continue
-    return None
+    raise question
 
 
 def _builds(

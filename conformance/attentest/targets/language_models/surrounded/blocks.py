@@ -2,6 +2,7 @@
 
 import inspect
 from collections.abc import Collection, Iterator, Mapping
+from contextlib import suppress
 from itertools import islice
 from typing import Any
 
@@ -9,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from attentest.targets.adapt.components import squashed
+from attentest.targets.adapt.fillings import may_be_none
 from attentest.targets.adapt.names import LAYER_INDEX, ROLES, turns, words
 from attentest.targets.adapt.objects.settings import (
     mentions,
@@ -25,7 +27,8 @@ from attentest.targets.language_models.building import (
     failure_of,
     space_of,
 )
-from attentest.targets.language_models.calling import AT_START, probe_tokens
+from attentest.targets.language_models.calling import AT_START, Call, probe_tokens
+from attentest.targets.language_models.ordering import with_masks
 from attentest.targets.language_models.probing import probe_of, probe_sizes
 from attentest.targets.language_models.surrounded.modules import OfBlocks
 
@@ -153,7 +156,11 @@ def _fixed(rest: Mapping[str, inspect.Parameter], reading: Reading) -> dict[str,
             found[own] = None
         elif squashed(own) in AT_START:
             found[own] = AT_START[squashed(own)]
-        elif not turns(own) and squashed(own) not in _PLACES:
+        elif turns(own) or squashed(own) in _PLACES:
+            continue
+        elif may_be_none(one.annotation):
+            found[own] = None
+        else:
             return None
     return found
 
@@ -175,8 +182,18 @@ def _output(built: Building) -> Tensor | None:
             model = probe_of(built, probe_sizes(built))
             for block in model.blocks:  # type: ignore[union-attr]  # it is a list of modules
                 block.register_forward_hook(count)
-            found = model(probe_tokens())
+            found = _answer(model)
     except Exception:  # code that a user wrote may raise anything
         return None
-    sound = isinstance(found, Tensor) and bool(found.isfinite().all())
+    sound = found is not None and bool(found.isfinite().all())
     return found if sound and {*streams} == {1} else None
+
+
+def _answer(model: nn.Module) -> Tensor | None:
+    """Return the logits of the probe, with a mask of later tokens where one must be given."""
+    plain = Call("tokens")
+    for call in (plain, *with_masks(model, plain)):
+        with suppress(Exception):  # code that a user wrote may raise anything
+            found = call.compiled()(model, probe_tokens())
+            return found if isinstance(found, Tensor) else None
+    return None
