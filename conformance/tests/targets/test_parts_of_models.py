@@ -106,6 +106,15 @@ def test_mistake_in_a_block_with_given_positions_is_a_violation(
 
 
 @pytest.mark.proof
+def test_block_that_must_be_given_a_mask_gets_one_of_later_tokens(tmp_path: Path) -> None:
+    given = BLOCK.replace("attention_mask=None):", "attention_mask):").replace(
+        "        if attention_mask is not None:\n            scores", "        scores"
+    )
+    backend = adapted(tmp_path, "ParallelBlock", given)
+    assert any("mask of later tokens as attention_mask" in one for one in backend.assumed)
+
+
+@pytest.mark.proof
 def test_block_that_leaves_its_sum_to_the_caller_is_a_question(tmp_path: Path) -> None:
     pair = BLOCK.replace("return x + mixed + ", "return x + mixed, ")
     with pytest.raises(Unclear):

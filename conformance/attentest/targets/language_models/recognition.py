@@ -20,6 +20,9 @@ _NAMED = re.compile(
 )
 """Names that only decoder-only models have: a masked language model is an encoder."""
 
+_MASKED = re.compile(r"masked(lm|languagemodel)|mlm$")
+"""Names of models that fill in tokens: their files may speak of later ones all the same."""
+
 _EMBEDS = re.compile(r"(?i)vocab|embed|tokens|input_ids")
 
 
@@ -40,7 +43,9 @@ def is_language_model(thing: Any, reading: Reading, name: str) -> bool:
     except Unclear:
         return named  # what cannot be read is asked about as that
     model = probe_of(built, PROBE)
-    return named or is_causal(model, call) or means_order(model, thing)
+    if named or is_causal(model, call):
+        return True
+    return means_order(model, thing) and not _MASKED.search(squashed(own))
 
 
 def takes_tokens_alone(thing: type[nn.Module]) -> bool:
