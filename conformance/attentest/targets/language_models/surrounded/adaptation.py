@@ -21,7 +21,7 @@ from attentest.targets.language_models.surrounded.blocks import buildings_of_blo
 from attentest.targets.language_models.surrounded.states import building_of_states
 from attentest.targets.whole import AdaptedWhole
 
-_LAYERS = ("encoder_layer", "decoder_layer", "causal_layer")
+_LAYERS = ("encoder_layer", "decoder_layer")
 
 
 def adapt_surrounded(
@@ -36,7 +36,7 @@ def adapt_surrounded(
     if contrary or not is_module or reading.strict or reading.anyway:
         raise question
     own = name or thing.__name__
-    for build in _builds(thing, own, reading, question):
+    for build in _builds(thing, own, reading):
         try:
             return adapt_language_model(thing, reading, own, home, build)
         except Unclear:
@@ -44,24 +44,21 @@ def adapt_surrounded(
     raise question
 
 
-def _builds(
-    thing: type[nn.Module], name: str, reading: Reading, question: Unclear
-) -> Iterator[Build]:
-    """Yield the ways to make a whole model of the class `thing`, of which a `question` is left."""
+def _builds(thing: type[nn.Module], name: str, reading: Reading) -> Iterator[Build]:
+    """Yield the ways to make a whole model of the class `thing`."""
     said = reading.component or component_named(name) or component_guessed(name)
     if said in _LAYERS:
-        ordered = said != "encoder_layer" or takes_positions(thing)
-        if not ordered and "--give" in question.text:
-            return  # with that it is judged by itself
+        if said == "encoder_layer" and not takes_positions(thing):
+            return  # a layer that is given no positions is judged by itself, or is a question
         for built in buildings_of_blocks(thing, name, reading):
-            if _hides_later(built, by_caller=ordered):
+            if _hides_later(built):
                 yield lambda *_, built=built: built
     elif reading.component in ("", "language_model") and takes_tokens_alone(thing):
         yield building_of_states
 
 
-def _hides_later(built: Building, *, by_caller: bool) -> bool:
-    """Say whether blocks hide later tokens: by themselves, or `by_caller` with a mask."""
-    model, call = probe_of(built, probe_sizes(built)), Call("tokens")
+def _hides_later(built: Building) -> bool:
+    """Say whether blocks hide later tokens: by themselves, or with a mask of their caller."""
+    model = probe_of(built, probe_sizes(built))
     with widened():
-        return is_causal(model, with_order(model, call, ()) if by_caller else call)
+        return is_causal(model, with_order(model, Call("tokens"), ()))
