@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 from mistaken_code import adapted, broken
+from proof import share
 
 from attentest.targets.adapt.reading import Unclear
 
@@ -91,6 +92,7 @@ def test_a_mask_of_code_that_is_causal_by_itself_is_read_either_way(
     assert broken(adapted(tmp_path, "Attention", source), FORMULA) == []
 
 
+@share(2)
 @pytest.mark.parametrize(
     ("scores", "weights", "said"),
     [

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 from mistaken_code import adapted, broken
+from proof import share
 
 from attentest.targets.adapt import Unclear
 
@@ -82,6 +83,7 @@ def test_part_without_a_mistake_conforms(name, code, clause, tmp_path: Path) -> 
     assert not broken(adapted(tmp_path, name, code), clause)
 
 
+@share(2)
 @pytest.mark.parametrize(
     ("code", "old", "new"),
     [
@@ -104,6 +106,7 @@ def test_ordered_attention_with_one_mistake_is_a_violation(code, old, new, tmp_p
     assert broken(backend, FORMULA)
 
 
+@share(2)
 @pytest.mark.parametrize(
     ("old", "new"),
     [
@@ -148,6 +151,7 @@ def test_gated_network_with_one_mistake_is_a_violation(new: str, tmp_path: Path)
     assert broken(adapted(tmp_path, "PlainMLP", code), "feed_forward.formula")
 
 
+@share(2)
 @pytest.mark.parametrize(
     "new",
     [

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 from mistaken_code import adapted
+from proof import share
 
 from attentest.targets.adapt import Unclear
 
@@ -57,6 +58,7 @@ def test_a_mean_that_counts_padding_is_named(code: str, pooled: str, tmp_path: P
     assert COUNTED in said(tmp_path, code.replace("self.head(x)", pooled))
 
 
+@share(2)
 @pytest.mark.parametrize("code", [CODE, MASKED], ids=["ids", "mask"])
 @pytest.mark.parametrize(
     "pooled",
