@@ -135,6 +135,7 @@ class Measurement:
         """
         if station.fits(part.choices):
             return axes, flips(station, part, axes)
+        ways: Sequence[tuple[Sequence[str], Callable[..., list[Candidate]]]]
         ways = [(axes, norm_candidates), ([*OF_RMS, *placed[1:]], rms_candidates)]
         found: list[tuple[Sequence[str], list[Candidate]]] = []
         for solve, (own, rank) in product((False, True), ways if placed else ways[:1]):
