@@ -79,6 +79,7 @@ def test_a_mask_that_hides_is_read_either_way(tmp_path: Path, hidden: str) -> No
     assert broken(backend, FORMULA, "multi_head_attention.masked-keys-ignored") == []
 
 
+@share(2)
 @pytest.mark.parametrize("fill", ["-1e9", "-torch.inf"])
 @pytest.mark.parametrize("hidden", [HIDES, KEEPS])
 def test_a_mask_of_code_that_is_causal_by_itself_is_read_either_way(

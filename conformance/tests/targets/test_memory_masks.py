@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 from folders import SUPPORT
+from proof import share
 
 import attentest
 from attentest.judging.bench import Bench
@@ -56,6 +57,7 @@ def test_layer_that_is_causal_by_itself_has_its_memory_mask_judged(tmp_path: Pat
     assert judge(bench, MEMORY[0]).status.value == "pass"
 
 
+@share(2)
 @pytest.mark.parametrize("mistake", MISTAKES)
 def test_mistakes_in_the_memory_mask_are_violations(mistake: str, tmp_path: Path):
     bench = layer(tmp_path, *MISTAKES[mistake])

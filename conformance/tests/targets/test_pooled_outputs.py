@@ -52,6 +52,7 @@ def said(folder: Path, code: str) -> str:
     return "\n".join(adapted(folder, "Classifier", code).assumed)
 
 
+@share(2)
 @pytest.mark.parametrize("code", [CODE, MASKED], ids=["ids", "mask"])
 @pytest.mark.parametrize("pooled", ["self.head(x.mean(1))", "self.head(x).amax(1)"])
 def test_a_mean_that_counts_padding_is_named(code: str, pooled: str, tmp_path: Path) -> None:
