@@ -106,11 +106,11 @@ class CausalSelfAttention(nn.Module):
 """
 
 
-def first_line(folder: Path, code: str, **reading: object):
-    """Return the line of the first wrong call of the attention in `code`, None for none."""
-    backend = adapted(folder, "CausalSelfAttention", code, **reading)
+def first_line(folder: Path, code: str, name: str = "CausalSelfAttention", **reading: object):
+    """Return the line of the first wrong call of a class in `code`, None for none."""
+    backend = adapted(folder, name, code, **reading)
     subject = Bench(backend).subject()
-    case = next(cases.own_cases(subject, "multi_head_attention"), None)
+    case = next(cases.own_cases(subject, *backend.components), None)
     with np.errstate(all="ignore"):
         return case and locate(subject, case.steps, {})
 
@@ -173,6 +173,30 @@ def turn(x, cos, sin):
     assert location.confirmed
     assert location.code.startswith("turned = pairs *")
     assert location.computed == "(a + bi) (sin + i cos)"
+
+
+NETWORK = """
+from torch import nn
+from torch.nn import functional as F
+
+
+class FeedForward(nn.Module):
+    def __init__(self, dim, hidden):
+        super().__init__()
+        self.gate, self.up = (nn.Linear(dim, hidden, bias=False) for _ in range(2))
+        self.down = nn.Linear(hidden, dim, bias=False)
+
+    def forward(self, x):
+        return self.down(F.silu(self.gate(x)) * self.up(x))
+"""
+
+
+def test_activation_that_the_numbers_do_not_show_is_named(tmp_path: Path) -> None:
+    code = NETWORK.replace("F.silu(self.gate(x)) * self.up(x)", "F.silu(self.up(x))")
+    location = first_line(tmp_path, code, "FeedForward")
+    assert location is not None
+    assert location.computed == "silu(x W1 + b1) alone"
+    assert location.confirmed
 
 
 def test_value_that_is_too_large_to_be_kept_hides_the_line(tmp_path: Path, monkeypatch) -> None:
