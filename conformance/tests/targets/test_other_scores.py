@@ -87,6 +87,26 @@ def test_attention_of_another_design_is_a_question_that_says_so(
         adapted(tmp_path, name, changed(change))
 
 
+@pytest.mark.proof
+def test_a_bias_without_a_place_hides_no_cosine_attention(tmp_path: Path) -> None:
+    """In Swin v2 the bias of the queries is a parameter beside the projection."""
+    source = changed(
+        COSINES,
+        (
+            "self.q_proj, self.k_proj =",
+            "self.q_bias = nn.Parameter(torch.zeros(d_model))\n        self.q_proj, self.k_proj =",
+        ),
+        ("linear(x).unflatten", "(linear(x) + plus).unflatten"),
+        (
+            "for linear, x in ((self.q_proj, query), (self.k_proj, key), (self.v_proj, value))",
+            "for linear, x, plus in ((self.q_proj, query, self.q_bias), "
+            "(self.k_proj, key, 0), (self.v_proj, value, 0))",
+        ),
+    )
+    with pytest.raises(Unclear, match="cosine attention"):
+        adapted(tmp_path, "MultiHeadAttention", source)
+
+
 @pytest.mark.parametrize(
     "change",
     [

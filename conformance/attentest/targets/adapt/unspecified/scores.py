@@ -73,8 +73,11 @@ def of_lengths(
     found = places(component, table, seen.run.own, seen.sizes, known)
     with undisturbed():
         for queries in _queries(found) if table else [[]]:
-            longer, reverse = (_scaled(seen, call, queries, by) for by in (_LONGER, _REVERSED))
-            if _is_near(seen, longer) and reverse is not None and not _is_near(seen, reverse):
+            plain, longer, reverse = (
+                _scaled(seen, call, queries, _left_over(seen, found), by)
+                for by in (1.0, _LONGER, _REVERSED)
+            )
+            if _is_near(plain, longer) and reverse is not None and not _is_near(plain, reverse):
                 return _OF_LENGTHS
     return ""
 
@@ -88,12 +91,19 @@ def _queries(found: Mapping[str, Place]) -> Iterator[list[Place]]:
             yield [place, *([bias] if bias else [])]
 
 
+def _left_over(seen: Observed, found: Mapping[str, Place]) -> list[str]:
+    """Return the biases that have no place: they may be added to queries."""
+    placed = {name for place in found.values() for name in place.names(seen.run.own)}
+    return [name for name in seen.run.own if "bias" in name and name not in placed]
+
+
 def _scaled(
-    seen: Observed, call: Callable[..., Any], scaled: list[Place], factor: float
+    seen: Observed, call: Callable[..., Any], scaled: list[Place], zero: list[str], factor: float
 ) -> Floats | None:
     """Return the output for the first sample with queries times `factor`, None for none.
 
-    They are made by the parameters `scaled`, or are the first input where there are none.
+    They are made by the parameters `scaled`, or are the first input where there are none. Those
+    called `zero` are 0.
     """
     query, *rest = seen.run.samples[0].inputs
     if not scaled and query is not None:
@@ -102,6 +112,8 @@ def _scaled(
     own = dict(module.named_parameters(remove_duplicate=False))
     try:
         with torch.no_grad():
+            for name in zero:
+                own[name].zero_()
             for place in scaled:
                 for name in place.names(own):
                     place.view(own[name], seen.sizes.heads, seen.sizes.kv_heads).mul_(factor)
@@ -214,8 +226,7 @@ def _answer(module: nn.Module, call: Callable[..., Any], inputs: Iterable[Any]) 
     return to_array(output) if isinstance(output, Tensor) else None
 
 
-def _is_near(seen: Observed, found: Floats | None) -> bool:
-    output = seen.run.samples[0].output
-    if found is None or found.shape != output.shape:
+def _is_near(one: Floats | None, other: Floats | None) -> bool:
+    if one is None or other is None or one.shape != other.shape:
         return False
-    return bool(np.abs(found - output).max() <= LOOSE * np.abs(output).max())
+    return bool(np.abs(one - other).max() <= LOOSE * np.abs(one).max())
