@@ -104,6 +104,32 @@ def test_ordered_attention_with_one_mistake_is_a_violation(code, old, new, tmp_p
     assert broken(backend, FORMULA)
 
 
+BARE = """
+from torch import nn
+from torch.nn.functional import scaled_dot_product_attention
+
+
+class CausalSelfAttention(nn.Module):
+    def __init__(self, width, heads):
+        super().__init__()
+        self.heads = heads
+        self.qkv, self.out = nn.Linear(width, 3 * width), nn.Linear(width, width)
+
+    def forward(self, x):
+        q, k, v = (
+            one.unflatten(-1, (self.heads, -1)).transpose(1, 2)
+            for one in self.qkv(x).chunk(3, dim=-1)
+        )
+        return self.out(scaled_dot_product_attention(q, k, v).transpose(1, 2).flatten(2))
+"""
+
+
+def test_attention_that_hides_nothing_is_not_read_as_turned(tmp_path: Path) -> None:
+    """A turn by the number of the head changes no score."""
+    backend = adapted(tmp_path, "CausalSelfAttention", BARE)
+    assert "attention_rotary" not in backend.choices
+
+
 @pytest.mark.parametrize(
     ("old", "new"),
     [
