@@ -283,6 +283,17 @@ def test_a_file_lists_a_model_and_its_parts(tmp_path: Path):
     assert found["build_model"].component == ""
 
 
+@pytest.mark.proof
+def test_a_model_whose_tokens_see_no_key_is_one_of_tokens(tmp_path: Path):
+    """Its outputs are no numbers; the question is about its scores, and not about its call."""
+    source = (WILD / "head_norms.py").read_text()
+    assert source.count("diagonal=1") == 1
+    file = tmp_path / "head_norms.py"
+    file.write_text(source.replace("diagonal=1", "diagonal=0"))
+    with pytest.raises(Unclear, match="read as a decoder-only model.* scores and weighted values"):
+        resolve.load(f"{file}:Qwen3Model")
+
+
 def test_the_written_adapter_is_the_backend():
     backend = attentest.adapted(str(WILD / "one_plus.py:GemmaForCausalLM"))
     assert isinstance(backend, AdaptedWhole)

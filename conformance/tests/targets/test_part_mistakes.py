@@ -104,6 +104,18 @@ def test_ordered_attention_with_one_mistake_is_a_violation(code, old, new, tmp_p
     assert broken(backend, FORMULA)
 
 
+@pytest.mark.proof
+@pytest.mark.parametrize("sign", ["", "-"])
+def test_slopes_beside_a_mask_of_padding_are_judged(sign: str, tmp_path: Path) -> None:
+    code = BIASED.replace("-slopes", f"{sign}slopes").replace(
+        "def forward(self, x):", "def forward(self, x, attention_mask=None):"
+    )
+    padding = "later if attention_mask is None else later | ~attention_mask.bool()[:, None, None]"
+    code = code.replace("masked_fill(later", f"masked_fill({padding}")
+    backend = adapted(tmp_path, "CausalSelfAttention", code)
+    assert bool(broken(backend, FORMULA)) == (not sign)
+
+
 BARE = """
 from torch import nn
 from torch.nn.functional import scaled_dot_product_attention

@@ -131,7 +131,8 @@ def _of_numbers(
         )
     other = ""
     if code.component in _MEASURED_UNDER_CAUSAL_MASKS or not explained(findings):
-        other = _causal(probe, adapter)
+        by_itself = found.choices.get("attention_causality") == "built-in"
+        other = "" if found.mistake and by_itself else _causal(probe, adapter)
     choices = {**found.choices, **_measured(findings)}
     routing.demand_divisor(code, adapter, found, choices)
     if not other and not any("epsilon" in one for one in declared):
