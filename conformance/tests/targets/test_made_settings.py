@@ -51,3 +51,10 @@ def test_function_that_is_not_named_after_settings_is_not_called(name: str, tmp_
     with pytest.raises(Unclear, match="nothing says what flavour is"):
         adapted(tmp_path, "FeedForward", source)
     assert not (tmp_path / "called").exists()
+
+
+def test_class_of_settings_is_meant_where_there_is_one(tmp_path: Path) -> None:
+    made = "class FeedForwardConfig:\n    def __init__(self, d_model=8, d_ff=32):\n"
+    made += "        self.d_model, self.d_ff, self.flavour = d_model, d_ff, 'tanh'\n"
+    backend = adapted(tmp_path, "FeedForward", f"{SOURCE}\n\n{made}", anyway=True)
+    assert not any("default_config() makes" in one for one in backend.assumed)

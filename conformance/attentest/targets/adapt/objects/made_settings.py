@@ -14,7 +14,7 @@ from typing import Any
 from unittest.mock import patch
 
 from attentest.targets.adapt.fillings import Filling, fixed
-from attentest.targets.adapt.objects.settings import fields_read_of
+from attentest.targets.adapt.objects.settings import fields_read_of, settings_classes
 from attentest.targets.adapt.probing import undisturbed
 
 _MAKERS = ("SimpleNamespace(", "ArgumentParser(", "Namespace(")
@@ -44,7 +44,8 @@ class MadeSettings:
 def made_settings(thing: Callable[..., Any], own: str) -> MadeSettings:
     """Return the settings that one function makes, and that `thing` may get as its argument `own`.
 
-    They have every field that the constructor reads; those of several functions are none.
+    They have every field that the constructor reads; those of several functions are none, and a
+    class of settings is meant where there is one.
     """
     read = fields_read_of(thing, own)
     home = sys.modules.get(thing.__module__)
@@ -54,7 +55,9 @@ def made_settings(thing: Callable[..., Any], own: str) -> MadeSettings:
         if is_own and _NAMES.search(name.lower()):
             fields = _fields_of(one)
             found += [MadeSettings(name, fields)] * bool(fields and read <= fields.keys())
-    return found[0] if len(found) == 1 else MadeSettings()
+    if len(found) != 1 or settings_classes(thing, own):
+        return MadeSettings()
+    return found[0]
 
 
 @lru_cache(maxsize=256)
