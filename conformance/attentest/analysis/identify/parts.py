@@ -83,7 +83,7 @@ class Part:
             "embedding": (tokens[0],),
             "residual": (x, matrix),
             "encoder_layer": (x, self.own_kept(x.shape[1])),
-            "decoder_layer": (x, memory, self.memory_kept(keys), self.all_kept(x.shape[1])),
+            "decoder_layer": (x, memory, self.memory_kept(keys), self.own_kept(x.shape[1])),
             "rms_norm": (rows_of_all_scales(self) if rows is None else x,),
             "padded_batch": (np.arange(3, 9), np.array([3, 1, 2])),
             "loss": self.loss_inputs(),
