@@ -122,6 +122,15 @@ def served_widths(choices: Choices) -> list[int]:
     return exact or [16, 32]
 
 
+def of_trained_tokens(case: Text) -> Text:
+    """Return the call with another token in the place of the pad id, if that is not trained."""
+    pad = case.probe.subject.limits.pad
+    if case.probe.subject.limits.trained_pad or pad is None:
+        return case
+    other = (pad + 1) % case.vocabulary
+    return case.but(tokens=np.where(case.tokens == pad, other, case.tokens))
+
+
 def draw_text(
     subject: Subject,
     draw: Draw,

@@ -19,6 +19,7 @@ from attentest.suite.test_language_model.cases import (
     given_kinds,
     matches_text,
     model_sizes,
+    of_trained_tokens,
 )
 from attentest.testing.assertions import equal, holds
 from attentest.testing.common import (
@@ -47,6 +48,7 @@ def test_shapes(subject: Subject, draw: Draw) -> None:
 @check("language_model.gradient", examples=2)
 def test_gradient(subject: Subject, draw: Draw) -> None:
     case = draw_text(subject, draw, length=draw.length(3, 5), layers=draw.several_layers())
+    case = of_trained_tokens(case)
     case.output()
     agrees_with_differences(case.probe, *case.inputs, draw=draw)
     kinds = [one for one in POSITION_KINDS[:0:-1] if one in subject.limits.positions]

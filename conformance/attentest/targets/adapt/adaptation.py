@@ -15,7 +15,8 @@ from attentest.harness.reproduction import Action
 from attentest.targets import caches
 from attentest.targets.adapt import calling, options, probing, trust
 from attentest.targets.adapt.adapter import Adapter, unread_methods
-from attentest.targets.adapt.advice.trials import answered
+from attentest.targets.adapt.advice.key_heads import with_own_key_heads
+from attentest.targets.adapt.advice.trials import answered, switched
 from attentest.targets.adapt.arrays import read_by_library
 from attentest.targets.adapt.assumptions.choices import (
     FIXED_DROPOUT,
@@ -51,11 +52,11 @@ from attentest.targets.adapt.limits import (
 from attentest.targets.adapt.losses.adaptation import adapt_loss
 from attentest.targets.adapt.makers import maker, several
 from attentest.targets.adapt.makers.devices import with_one_device
-from attentest.targets.adapt.parameters import FoundTable, find_table, interleaved, routing
-from attentest.targets.adapt.parameters.constant import holds_constants
+from attentest.targets.adapt.parameters import FoundTable, interleaved, routing
 from attentest.targets.adapt.parameters.given import check_places
+from attentest.targets.adapt.parameters.held import table_of_code
 from attentest.targets.adapt.parameters.storage import with_fewer_key_heads
-from attentest.targets.adapt.probing import SIZES, Probe
+from attentest.targets.adapt.probing import Probe
 from attentest.targets.adapt.reading import (
     BY_RECIPE,
     LAYER,
@@ -70,7 +71,6 @@ from attentest.targets.adapt.rotary.adaptation import adapt_rotary, is_rotary, o
 from attentest.targets.adapt.training import optimisers, schedules
 from attentest.targets.adapt.training.batches import adapt_batch
 from attentest.targets.adapt.ungiven import ungiven_of
-from attentest.targets.adapt.unspecified.parameters import demand_weights
 from attentest.targets.adapt.wrappers.applied import applied_by_caller
 from attentest.targets.adapt.wrappers.core import without_norm
 from attentest.targets.adapt.wrappers.networked import network_of_gate
@@ -83,13 +83,13 @@ from attentest.targets.adapt.writing.script import Script
 from attentest.targets.constants import components as constants
 from attentest.targets.language_models.adaptation import adapt_language_model
 from attentest.targets.language_models.recognition import is_language_model
+from attentest.targets.language_models.surrounded.adaptation import adapt_surrounded
 from attentest.targets.libraries import question_of_class
 from attentest.targets.models import adaptation as whole
 from attentest.targets.nearest import nearest
 from attentest.targets.searches import adaptation as searches
 from attentest.targets.single import SINGLE, in_single, is_explained
 from attentest_spec import Backend, Choices
-from attentest_spec.parameters import shapes
 from attentest_spec.torch import Recipe, TorchBackend
 
 
@@ -136,11 +136,18 @@ def adapt(
     def read(reading: Reading) -> Backend:
         return read_by_library(thing, reading, lambda one: _adapt(one, reading, name, home))
 
+    def read_around(reading: Reading) -> Backend:
+        try:
+            return read(reading)
+        except Unclear as question:
+            return adapt_surrounded(question, thing, reading, name, home)
+
     try:
-        return read(asked)
+        return read_around(asked)
     except Unclear as question:
         if other := question_of_class(thing):
             raise Unclear(other) from question
+        switched(question, with_own_key_heads(thing, asked), asked, read_around)
         raise answered(question, thing, asked, read) from question
 
 
@@ -241,7 +248,7 @@ class _Inferred:
 def _inferred(code: Code, reading: Reading) -> _Inferred:
     probe, adapter, said = calling.adapter_of(code, reading)
     check_places(code, probe, reading)
-    found = _parameters(code, probe, adapter, reading)
+    found = table_of_code(code, probe, adapter, reading)
     if found.interleaved and reading.strict:
         raise Unclear(interleaved.QUESTION.format(code.name, code.component))
     if "kv_heads" in code.known:
@@ -382,15 +389,3 @@ _READERS: Mapping[str, Callable[[Code, Reading], Backend]] = {
     "loss": adapt_loss,
 }
 """The readings of components that are no layers."""
-
-
-def _parameters(code: Code, probe: Probe, adapter: Adapter, reading: Reading) -> FoundTable:
-    """Return the parameter map of code that has parameters, or should have some."""
-    needed = shapes(code.component, SIZES, Choices())
-    held = isinstance(probe.built, nn.Module) and any(True for _ in probe.built.parameters())
-    if code.component == "rms_norm" and not held:
-        return FoundTable(choices={"rms_weight": "none"})
-    if not code.is_module or not (needed or held) or holds_constants(probe, adapter):
-        return FoundTable()
-    demand_weights(code.name, code.component, probe.built)
-    return find_table(code.build, code.component, adapter, reading.parameters)

@@ -23,6 +23,7 @@ from attentest.targets.adapt.limits import built
 from attentest.targets.adapt.masks import Style, is_length
 from attentest.targets.adapt.probing import Probe
 from attentest.targets.adapt.reading import Attempt, Contrary, Misused, Reading, Unclear
+from attentest.targets.adapt.ungiven import own_order
 from attentest.targets.adapt.unspecified import samples
 from attentest.targets.adapt.unspecified.frozen_tables import demand_trained
 from attentest.targets.adapt.unspecified.gates import demand_network
@@ -66,7 +67,7 @@ def adapter_of(code: Code, reading: Reading) -> tuple[Probe, Adapter, list[str]]
         )
     if _causal(code, probe, adapter):
         adapter = replace(adapter, causal=True)
-        said.append("it hides later positions by itself")
+        said.append(own_order(code))
     lies = f"tensors: {adapter.layout.words} ({how}); it returns {adapter.returns.words}"
     given = " and as you say" if set(reading.arguments) & set(carried.roles) else ""
     return probe, adapter, [f"{carried.words} (by the signature{given})", lies, *said]
@@ -392,9 +393,8 @@ def _how(shown: bool, source: str) -> str:
 
 def _causal(code: Code, probe: Probe, adapter: Adapter) -> bool:
     """Say whether code without a mask hides later positions by itself: its name decides first."""
-    hides = {**dict.fromkeys(probing.SEQUENCES, "mask"), "decoder_layer": "target_mask"}
-    if hides.get(adapter.component, "mask") in adapter.arguments.roles:
-        return False
-    if adapter.component not in hides:
+    decoders = dict.fromkeys(("decoder_layer", "decoder"), "target_mask")
+    hides = {**dict.fromkeys(probing.SEQUENCES, "mask"), **decoders}
+    if hides.get(adapter.component) in (None, *adapter.arguments.roles):
         return False
     return "causal" in code.name.lower() or probing.is_causal(probe, adapter)

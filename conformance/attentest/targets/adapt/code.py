@@ -17,6 +17,7 @@ from attentest.targets.adapt.encoders.sequences import is_of_one_text
 from attentest.targets.adapt.encoders.stack import EmbeddedStack
 from attentest.targets.adapt.fillings import Filling
 from attentest.targets.adapt.names import ROLES
+from attentest.targets.adapt.objects.layer_numbers import as_a_later_layer
 from attentest.targets.adapt.probing import SIZES, undisturbed
 from attentest.targets.adapt.reading import Reading, Unclear
 from attentest.targets.adapt.wrappers.caller import held_by_caller
@@ -191,7 +192,7 @@ def _of_class(
     signature = _signature(call, name) if call else _without_self(_signature(_call(thing), name))
     if component == "decoder_layer" and not reading.component and is_of_one_text(signature):
         component = "encoder_layer"
-    built = _buildable(varied(thing, component, reading))
+    built = as_a_later_layer(_buildable(varied(thing, component, reading)))
     return Code(
         name,
         component,

@@ -26,7 +26,13 @@ from attentest.targets.adapt.fillings import (
     sizes_by_words,
     sizes_known,
 )
-from attentest.targets.adapt.names import AT_CALLS, CONFIGURATION, NORM_FACTORIES, RATIO, SIZES
+from attentest.targets.adapt.names import (
+    AT_CALLS,
+    CONFIGURATION,
+    NORM_FACTORIES,
+    RATIO,
+    SIZES,
+)
 from attentest.targets.adapt.objects.configuration import Fields, fields_read, holds_settings
 from attentest.targets.adapt.objects.made_settings import made_settings
 from attentest.targets.adapt.objects.parts import class_given, parts_of, several_parts
@@ -93,7 +99,7 @@ class Construction:
     @property
     def assumed(self) -> list[str]:
         """The assumptions about the parts that it is built with: those of other files."""
-        said = []
+        said = [self.remark] * bool(self.remark)
         for own, one in self.fillings.items():
             if one.words == nn.LayerNorm.__name__ and squashed(own) in NORM_FACTORIES:
                 said.append(f"assumed that {own} makes norms, and judged with torch.nn.LayerNorm")
@@ -106,7 +112,7 @@ class Construction:
                     f"assumed that {own} is a {made.__name__} of {file.name}, as its name says, "
                     f"and judged with that"
                 )
-            said += [*[part.remark] * bool(part.remark), *part.assumed]
+            said += part.assumed
         return said
 
     def with_constants(self, constants: Mapping[str, Filling]) -> "Construction":

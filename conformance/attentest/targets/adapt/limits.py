@@ -19,6 +19,7 @@ from attentest.targets.adapt.adapter import Adapter
 from attentest.targets.adapt.arguments import MASKS
 from attentest.targets.adapt.code import POSITIONS, Code
 from attentest.targets.adapt.components import squashed
+from attentest.targets.adapt.construction import Construction
 from attentest.targets.adapt.parameters.degenerate import with_numbers
 from attentest.targets.adapt.parameters.inner_widths import (
     demand_inner_width,
@@ -116,7 +117,8 @@ def limits_of(
         length=_longest(code, probe, adapter) if "max_length" not in known else None,
         own_pads=code.inner is not None or not _of_source_alone("pad", known),
         own_vocabularies=code.inner is not None or not _of_source_alone("vocabulary", known),
-        odd_width=not _has_heads(code) or _takes_odd_width(code, probe, adapter),
+        odd_width=not (_has_heads(code) or _has_settings(code))
+        or _takes_odd_width(code, probe, adapter),
         positions=("none",),  # attention is given none, and counts them from 0
         right_padded=("mask",) if takes_lengths(adapter) else (),
     )
@@ -125,6 +127,12 @@ def limits_of(
 def _has_heads(code: Code) -> bool:
     """Say whether `code` builds attention with heads."""
     return code.is_module and "multi_head_attention" in inside(code.component)
+
+
+def _has_settings(code: Code) -> bool:
+    """Say whether `code` is built with an object of settings, which may refuse sizes of others."""
+    fillings = code.construction.fillings if code.construction else {}
+    return any(isinstance(one.value, Construction) for one in fillings.values())
 
 
 def takes_lengths(adapter: Adapter) -> bool:

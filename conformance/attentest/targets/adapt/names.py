@@ -313,6 +313,7 @@ REQUIRED: Mapping[str, Any] = {
     **dict.fromkeys(words("dtype"), None),
     **dict.fromkeys(words("ropetheta ropebase rotarybase rotarytheta thetabase"), 10_000.0),
     **dict.fromkeys(words("positionembeddingtype"), "absolute"),
+    **dict.fromkeys(words("attnimplementation"), "eager"),
     **dict.fromkeys(EPSILON, 1e-5),
 }
 """Usual values of required arguments: every value is judged by the same formula."""

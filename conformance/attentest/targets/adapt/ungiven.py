@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator
 from typing import Any
 
 from attentest.targets.adapt.adapter import Adapter
+from attentest.targets.adapt.code import Code
 from attentest.targets.adapt.components import squashed
 from attentest.targets.adapt.names import EPSILON, KEY_WIDTH, OFF, words
 
@@ -60,3 +61,15 @@ def _is_setting(default: Any) -> bool:
 
 def _is_inert(name: str) -> bool:
     return name in _INERT or "drop" in name or _RESULTS.fullmatch(name) is not None
+
+
+def own_order(code: Code) -> str:
+    """Return what is said of code that hides later positions: the masks that it is not given."""
+    own = "it hides later positions by itself"
+    if code.inner is None or not code.inner.stack:
+        return own
+    called = inspect.signature(code.thing.forward).parameters
+    left = [one for one in called if "mask" in one and one not in code.signature.parameters]
+    if not left:
+        return own
+    return f"assumed that {own} on purpose: it is judged as causal, without {' and '.join(left)}"

@@ -1,6 +1,5 @@
 """From a decoder-only model to a backend: what is inferred is written as code, and is judged."""
 
-import inspect
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from types import ModuleType
@@ -20,7 +19,7 @@ from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.adapt.reading import Reading, Unclear
 from attentest.targets.adapt.ungiven import sentence, ungiven
 from attentest.targets.language_models.beside import question_on_others, unused_of
-from attentest.targets.language_models.building import PROBE
+from attentest.targets.language_models.building import PROBE, Build, building
 from attentest.targets.language_models.calling import MASK_FORMS, POSITION_FORMS
 from attentest.targets.language_models.continuing import with_cache
 from attentest.targets.language_models.inference import Inferred, infer
@@ -29,6 +28,7 @@ from attentest.targets.language_models.numbers.mistakes import Mistake
 from attentest.targets.language_models.ordering import BY_CALLER
 from attentest.targets.language_models.probing import probe_of, probe_sizes, rounds
 from attentest.targets.language_models.profiles import nearest, spoken
+from attentest.targets.language_models.surrounded.modules import signature_of
 from attentest.targets.language_models.verifying import (
     TRIED,
     compared,
@@ -59,14 +59,18 @@ NOT_MEASURED: Mapping[str, Value] = {"rms_cast": "unspecified", "attention_windo
 
 
 def adapt_language_model(
-    thing: Callable[..., Any], reading: Reading, name: str, home: ModuleType | None
+    thing: Callable[..., Any],
+    reading: Reading,
+    name: str,
+    home: ModuleType | None,
+    build: Build = building,
 ) -> AdaptedWhole:
     """Return the class of decoder-only models as a backend of the component `language_model`.
 
-    Raises Unclear, with one question, where it does not say how it is built or called, and where no
-    choices give its numbers.
+    `build` returns how it is built. Raises Unclear, with one question, where it does not say how it
+    is built or called, and where no choices give its numbers.
     """
-    inferred = infer(thing, name, reading)
+    inferred = infer(thing, name, reading, build)
     choices, profile = _declared(inferred, reading)
     limits = limits_of(inferred.building, inferred.call, inferred.inner)
     adapter = LanguageAdapter(
@@ -281,7 +285,7 @@ def _ungiven(adapter: LanguageAdapter) -> str:
 def _left_out(adapter: LanguageAdapter) -> list[str]:
     """Return the optional arguments that get no value."""
     with undisturbed():
-        signature = inspect.signature(adapter.building(PROBE).forward)
+        signature = signature_of(adapter.building(PROBE))
     call, cached = adapter.call, adapter.cached
     given = {call.tokens, call.labels, call.mask, call.positions, call.order, *call.fixed}
     given |= {cached.argument, cached.flag, cached.counted} if cached else set()

@@ -65,7 +65,7 @@ _NEEDED = ("target_vocabulary", "d_model", "heads", "layers")
 
 _FIXED: Mapping[str, str] = {
     **dict.fromkeys(words("modeltype quantization moe rotaryscaling ropescaling dtype"), "None"),
-    **dict.fromkeys(words("multipleof"), "1"),
+    **dict.fromkeys(words("multipleof paddingmultiple padmultiple padtomultipleof"), "1"),
     **dict.fromkeys(words("device"), '"cpu"'),
     **dict.fromkeys(words("maxbatchsize maxbatch maxbsz maxbs"), "64"),  # more than is judged
 }
@@ -113,21 +113,18 @@ class Building:
         return sizes_in(self.expression)
 
 
+Build = Callable[[Callable[..., Any], str, Reading], Building]
+"""Returns how the model that a class of some name is, or is part of, is built."""
+
+
 def building(thing: Callable[..., Any], name: str, reading: Reading) -> Building:
     """Return how the model that `thing` makes is built; Unclear where no way fits."""
-    home = sys.modules.get(thing.__module__)
-    space = {
-        "SimpleNamespace": SimpleNamespace,
-        **settings_near(thing),
-        **(vars(home) if home else {}),
-    }
-    if "." not in name:
-        space[name] = thing
+    space = space_of(thing, name)
     failures = []
-    options = _Options(space, reading, thing)
+    options = Options(space, reading, thing)
     expressions = list(islice(options.expressions(thing, name), MOST))
     for built in (Building(one, space, settings_doubts(thing, one)) for one in expressions):
-        failure = _failure(built)
+        failure = failure_of(built)
         if not failure:
             return built
         failures.append((built.expression, failure))
@@ -136,7 +133,7 @@ def building(thing: Callable[..., Any], name: str, reading: Reading) -> Building
         *_by_maker(thing, name, reading),
     )
     for built in others:
-        if not _failure(built):
+        if not failure_of(built):
             return built
     tried = f" Built as {failures[0][0]}: {failures[0][1]}." if failures else ""
     verb = "is" if len(options.unknown) == 1 else "are"
@@ -147,6 +144,14 @@ def building(thing: Callable[..., Any], name: str, reading: Reading) -> Building
         f"is with --argument SIZE=NAME ({', '.join((*_FREE, 'kv_heads'))}), or fix one with "
         f"--give NAME=VALUE (in Python: arguments={{SIZE: NAME}}, given={{NAME: VALUE}})."
     )
+
+
+def space_of(thing: Callable[..., Any], name: str) -> dict[str, Any]:
+    """Return the names of the file of `thing`, and of the classes of settings near it."""
+    home = sys.modules.get(thing.__module__)
+    own = {} if "." in name else {name: thing}
+    around = {"SimpleNamespace": SimpleNamespace, **settings_near(thing)}
+    return {**around, **(vars(home) if home else {}), **own}
 
 
 def _with_constants(
@@ -180,14 +185,14 @@ def _by_maker(thing: Callable[..., Any], name: str, reading: Reading) -> Iterato
     for maker in makers if len(makers) == 1 else ():
         space = {"SimpleNamespace": SimpleNamespace, **maker.__globals__}
         said = f"assumed that {name} is built as {maker.__name__} does, and judged as that"
-        options = _Options(space, reading, maker)
+        options = Options(space, reading, maker)
         for expression in islice(options.expressions(maker, maker.__name__), MOST):
             built = Building(expression, space, (said,), maker)
             if built.known.issuperset(_NEEDED):  # another one may train its model
                 yield built
 
 
-def _failure(built: Building) -> str:
+def failure_of(built: Building) -> str:
     """Return why `built` cannot be what is meant, "" where it can."""
     try:
         with undisturbed():
@@ -224,13 +229,23 @@ _SHARED = (
 )
 
 
-class _Options:
-    """The expressions that arguments may get; `unknown` are those that nothing explains."""
+class Options:
+    """The expressions that arguments may get; `unknown` are those that nothing explains.
 
-    def __init__(self, space: Mapping[str, Any], reading: Reading, top: Any) -> None:
+    The names of numbers that the arguments `counted` get are there where it is evaluated.
+    """
+
+    def __init__(
+        self,
+        space: Mapping[str, Any],
+        reading: Reading,
+        top: Any,
+        counted: Mapping[str, str] | None = None,
+    ) -> None:
         self.space = space
         self.reading = reading
         self.top = top
+        self.counted = counted or {}
         self.unknown: list[str] = []
 
     def expressions(self, thing: Callable[..., Any], name: str) -> Iterator[str]:
@@ -253,6 +268,8 @@ class _Options:
         self, own: str, parameter: inspect.Parameter, arguments: Mapping[str, inspect.Parameter]
     ) -> str | None:
         """Return the expression for the argument `own`, None for its default or for no idea."""
+        if own in self.counted:
+            return self.counted[own]
         if own in self.reading.given:
             return repr(self.reading.given[own])
         configuration = self._configuration(own, parameter, arguments)

@@ -12,6 +12,7 @@ from attentest.targets.adapt.names import words
 from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.caches import SIZE_NAMES
 from attentest.targets.language_models.calling import Call, probe_tokens
+from attentest.targets.language_models.surrounded.modules import signature_of
 
 _CACHES = words(
     "pastkeyvalues pastkeyvalue past pastkv pastkvs layerpast kvcache kvcaches cache caches "
@@ -200,7 +201,7 @@ def reorder(model, past, rows):
 
 def cache_argument(model: nn.Module) -> str:
     """Return the argument of a model that takes a cache, "" for none."""
-    named = {squashed(one): one for one in inspect.signature(model.forward).parameters}
+    named = {squashed(one): one for one in signature_of(model).parameters}
     return next((named[one] for one in _CACHES if one in named), "")
 
 
@@ -209,7 +210,7 @@ def candidates(model: nn.Module, call: Call, space: Mapping[str, Any]) -> Iterat
 
     `space` are the names of its file.
     """
-    own = list(inspect.signature(model.forward).parameters)
+    own = list(signature_of(model).parameters)
     named = {squashed(one): one for one in own}
     argument = cache_argument(model)
     if not argument or call.sequence_first or call.labels:

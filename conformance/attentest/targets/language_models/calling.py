@@ -14,6 +14,7 @@ from attentest.targets.adapt.names import OFF, ROLES, words
 from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.adapt.reading import Reading, Unclear
 from attentest.targets.language_models.building import PROBE
+from attentest.targets.language_models.surrounded.modules import signature_of
 from attentest.targets.models.results import parts_of
 from attentest_spec import Unsupported
 
@@ -147,7 +148,7 @@ class Arguments:
 def arguments_of(model: nn.Module, name: str, reading: Reading) -> Arguments:
     """Return the roles of the arguments of a call; Unclear where one has none."""
     loose = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-    signature = inspect.signature(model.forward)
+    signature = signature_of(model)
     own = {one.name: one for one in signature.parameters.values() if one.kind not in loose}
     tokens = reading.arguments.get("tokens") or _first(own, _TOKENS) or next(iter(own), "")
     fixed = {one: value for one, value in reading.given.items() if one in own}
@@ -197,6 +198,18 @@ def fitted(model: nn.Module, found: Arguments, name: str) -> Call:
         f"which argument holds the tokens with --argument tokens=NAME, and fix others with "
         f"--give NAME=VALUE."
     )
+
+
+def gives_logits(model: nn.Module, call: Call) -> bool:
+    """Say whether `call` gives logits alone, for every token."""
+    tokens = probe_tokens()
+    try:
+        with undisturbed():
+            found = call.compiled()(model, tokens)
+    except Exception:  # code that a user wrote may raise anything
+        return False
+    shape = (*tokens.shape, PROBE.target_vocabulary)
+    return isinstance(found, Tensor) and found.shape == shape and _separates(model, call)
 
 
 def probe_tokens(rows: int = 3, steps: int = 7) -> Tensor:
@@ -256,6 +269,8 @@ def is_causal(model: nn.Module, call: Call) -> bool:
         with undisturbed():
             before, after = function(model, tokens), function(model, moved)
     except Exception:  # code that a user wrote may raise anything, and in one precision alone
+        return False
+    if not isinstance(before, Tensor):
         return False
     return bool(torch.isclose(before[:, :4], after[:, :4], rtol=1e-5, atol=1e-6).all())
 

@@ -7,13 +7,14 @@ from typing import Any
 from torch import nn
 
 from attentest.targets.adapt.reading import Reading, Unclear
-from attentest.targets.language_models.building import Building, building
+from attentest.targets.language_models.building import Build, Building, building
 from attentest.targets.language_models.calling import (
     Arguments,
     Call,
     apart_without_labels,
     arguments_of,
     fitted,
+    gives_logits,
 )
 from attentest.targets.language_models.mistaken import (
     confirming,
@@ -52,19 +53,27 @@ class Inferred:
 
 
 def called(
-    thing: Callable[..., Any], name: str, reading: Reading
+    thing: Callable[..., Any], name: str, reading: Reading, build: Build = building
 ) -> tuple[Building, Arguments, Call]:
     """Return how a model is built and called; Unclear where it is not."""
-    built = building(thing, name, reading)
+    built = build(thing, name, reading)
     model = probe_of(built, probe_sizes(built))
     arguments = arguments_of(model, name, reading)
     with widened():
-        return built, arguments, fitted(model, arguments, name)
+        try:
+            return built, arguments, fitted(model, arguments, name)
+        except Unclear:
+            ordered = with_order(model, arguments.plain, reading.given)
+            if not (ordered.order and gives_logits(model, ordered)):
+                raise
+            return built, arguments, ordered
 
 
-def infer(thing: Callable[..., Any], name: str, reading: Reading) -> Inferred:
+def infer(
+    thing: Callable[..., Any], name: str, reading: Reading, build: Build = building
+) -> Inferred:
     """Return all that the numbers say of a model; Unclear, with one question, where they do not."""
-    built, arguments, call = called(thing, name, reading)
+    built, arguments, call = called(thing, name, reading, build)
     sizes = probe_sizes(built)
     call = with_order(probe_of(built, sizes), call, reading.given)
     one = probed(thing, built, call, sizes, reading)

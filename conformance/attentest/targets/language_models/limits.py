@@ -3,6 +3,7 @@
 from fractions import Fraction
 
 import torch
+from torch import nn
 
 from attentest.targets.adapt.limits import is_random_in_training
 from attentest.targets.adapt.probing import undisturbed
@@ -19,8 +20,10 @@ LONGEST = 1024
 
 def limits_of(built: Building, call: Call, inner: int) -> Limits:
     """Return the limits; `inner` is the inner width at the sizes of the probe."""
-    fixed = _random(built, call)
+    fixed, pads = _random(built, call), _untrained(built)
     return Limits(
+        trained_pad=not pads,
+        pad=pads[0] if pads else None,
         dropout="dropout" in built.known and not fixed,
         fixed_dropout=fixed,
         precisions=tuple(name for name in DTYPES if _answer(built, call, name) is not None),
@@ -31,6 +34,19 @@ def limits_of(built: Building, call: Call, inner: int) -> Limits:
         inner=None if "d_ff" in built.known else _ratio(built, inner),
         length=None if "max_length" in built.known else _longest(built, call),
     )
+
+
+def _untrained(built: Building) -> list[int]:
+    """Return the ids whose rows in a table of tokens get no gradient."""
+    with undisturbed():
+        model = built(PROBE)
+    tables = [one for one in model.modules() if isinstance(one, nn.Embedding)]
+    shape = PROBE.target_vocabulary, PROBE.d_model
+    return [
+        one.padding_idx
+        for one in tables
+        if one.padding_idx is not None and tuple(one.weight.shape) == shape
+    ]
 
 
 def _answer(

@@ -1,6 +1,5 @@
 """A mask of later tokens that the caller of a decoder-only model gives: the argument with it."""
 
-import inspect
 from collections.abc import Collection, Iterator
 from dataclasses import replace
 
@@ -10,6 +9,7 @@ from torch import Tensor, nn
 from attentest.targets.adapt.components import squashed
 from attentest.targets.language_models.calling import Call, is_causal, probe_tokens
 from attentest.targets.language_models.numbers.tracing import widened
+from attentest.targets.language_models.surrounded.modules import signature_of
 
 BY_CALLER = (
     "assumed that every call gets a mask of later tokens as {}: without it none is hidden, and if "
@@ -35,8 +35,14 @@ def with_order(model: nn.Module, call: Call, settled: Collection[str]) -> Call:
     with widened():
         if is_causal(model, call):
             return call
-        found = (one for own in _masks(model, call, settled) for one in _tried(call, own))
+        found = with_masks(model, call, settled)
         return next((one for one in found if is_causal(model, one)), call)
+
+
+def with_masks(model: nn.Module, call: Call, settled: Collection[str] = ()) -> Iterator[Call]:
+    """Yield `call` with a mask of later tokens in every argument and form."""
+    for own in _masks(model, call, settled):
+        yield from _tried(call, own)
 
 
 def may_be_ordered(model: nn.Module, call: Call, settled: Collection[str]) -> bool:
@@ -59,7 +65,7 @@ def may_be_ordered(model: nn.Module, call: Call, settled: Collection[str]) -> bo
 
 def _masks(model: nn.Module, call: Call, settled: Collection[str]) -> Iterator[str]:
     """Yield the arguments that may hide later tokens, by a mask or where they are True."""
-    for one in inspect.signature(model.forward).parameters:
+    for one in signature_of(model).parameters:
         name = squashed(one)
         if one in settled or "pad" in name or "head" in name:
             continue

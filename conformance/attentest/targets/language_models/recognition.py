@@ -20,6 +20,9 @@ _NAMED = re.compile(
 )
 """Names that only decoder-only models have: a masked language model is an encoder."""
 
+_MASKED = re.compile(r"masked(lm|languagemodel)|mlm$")
+"""Names of models that fill in tokens: their files may speak of later ones all the same."""
+
 _EMBEDS = re.compile(r"(?i)vocab|embed|tokens|input_ids")
 
 
@@ -30,7 +33,7 @@ def is_language_model(thing: Any, reading: Reading, name: str) -> bool:
     if reading.component:
         return reading.component == "language_model"
     own = name or thing.__name__
-    if component_named(own) not in ("", "model", "decoder") or not _takes_tokens_alone(thing):
+    if component_named(own) not in ("", "model", "decoder") or not takes_tokens_alone(thing):
         return False
     named = _NAMED.search(squashed(own)) is not None
     if not named and not _EMBEDS.search(_source(thing)):
@@ -40,10 +43,12 @@ def is_language_model(thing: Any, reading: Reading, name: str) -> bool:
     except Unclear:
         return named  # what cannot be read is asked about as that
     model = probe_of(built, PROBE)
-    return named or is_causal(model, call) or means_order(model, thing)
+    if named or is_causal(model, call):
+        return True
+    return means_order(model, thing) and not _MASKED.search(squashed(own))
 
 
-def _takes_tokens_alone(thing: type[nn.Module]) -> bool:
+def takes_tokens_alone(thing: type[nn.Module]) -> bool:
     """Say whether a call needs one input, besides what says where a text begins."""
     parameters = list(inspect.signature(thing.forward).parameters.values())[1:]
     loose = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)

@@ -9,6 +9,12 @@ from attentest.targets.constants.copies import COPIES_SOURCE, copied
 from attentest.targets.language_models.building import Building
 from attentest.targets.language_models.caching import Cached
 from attentest.targets.language_models.calling import Call
+from attentest.targets.language_models.surrounded.modules import (
+    GENERATED_SOURCE,
+    OF_BLOCKS_SOURCE,
+    Generated,
+    OfBlocks,
+)
 from attentest.targets.layout import folded
 from attentest.targets.models.written import definition, head_line, imports_of
 from attentest.targets.origin import Origin
@@ -63,7 +69,15 @@ class LanguageAdapter:
             end = f"{recipe})}},"
             more = f'{recipe}), "cached_language_model": {self.cached.recipe}}},'
             own = own.replace(end, more)
-        helpers = [COPIES_SOURCE] * (f"{copied.__name__}(" in expression)
+        helpers = [
+            source
+            for made, source in (
+                (copied, COPIES_SOURCE),
+                (Generated, GENERATED_SOURCE),
+                (OfBlocks, OF_BLOCKS_SOURCE),
+            )
+            if f"{made.__name__}(" in expression
+        ]
         parts = [build, *helpers, self.call.source(), *steps, table, own]
         return "\n".join(folded(line) for line in "\n\n".join(parts).splitlines()) + "\n"
 

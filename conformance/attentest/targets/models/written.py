@@ -184,5 +184,5 @@ def imports_of(expression: str, space: Mapping[str, Any], own: Origin) -> list[s
     return [one for one in dict.fromkeys(lines) if one and one not in own.imports]
 
 
-_WRITTEN = (Surrounded.__name__, Vocabulary.__name__)
+_WRITTEN = (*("Generated", "OfBlocks", "Turned"), Surrounded.__name__, Vocabulary.__name__)
 """The classes whose code is written into the file."""

@@ -3,7 +3,7 @@
 Nothing is judged with them: the question stays one, and its advice is known to work.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any
@@ -56,7 +56,7 @@ def answered(question: Unclear, thing: Any, reading: Reading, read: Read) -> Unc
     for attempt, outcome in trials.outcomes([*question.attempts, *others]):
         made.append(attempt)
         if outcome is _Outcome.FITS:
-            return Unclear(f"{question.text} {trials.contrary(attempt) or _works(attempt)}")
+            return Unclear(f"{question.text} {trials.contrary(attempt) or works(attempt)}")
     if not made:
         return question
     tried = ", ".join(one.options for one in made)
@@ -64,7 +64,19 @@ def answered(question: Unclear, thing: Any, reading: Reading, read: Read) -> Unc
     return Unclear(f"{question.text} {none}", question.rest)
 
 
-def _works(attempt: Attempt) -> str:
+def switched(question: Unclear, attempts: Iterable[Attempt], reading: Reading, read: Read) -> None:
+    """Raise `question` with the first of the `attempts` that gives the numbers of the reference."""
+    for attempt in attempts:
+        try:
+            found = read(attempt.added(reading))
+        except Exception:  # code that a user wrote may raise anything
+            continue
+        if getattr(found, "fits", True):
+            raise Unclear(f"{question.text} {works(attempt)}") from question
+
+
+def works(attempt: Attempt) -> str:
+    """Return that the options of an attempt give the numbers of the reference."""
     return (
         f"{attempt.options} (in Python: {attempt.python}): with it the numbers are those of the "
         f"reference (tried)."

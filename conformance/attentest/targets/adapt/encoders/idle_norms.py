@@ -43,7 +43,9 @@ def around_norm(component: str, found: FoundTable, findings: Mapping[str, Findin
     with undisturbed():
         for choices in _candidates({**found.choices, **measured}):
             for variant in without_norm(component, choices):
-                if gives(variant, component, found.table, seen):
+                if _holds_idle(variant, component, found.table) and gives(
+                    variant, component, found.table, seen
+                ):
                     fitted = with_closest_epsilon(variant, component, found.table, seen)
                     more = {name: fitted[name] for name in _measured_of(fitted)}
                     said = _said(variant, component, found.table)
@@ -89,6 +91,19 @@ def _path(sublayer: str, component: str, table: Table) -> str:
     """Return the name of the norm of `sublayer` in the first layer."""
     within = "layers.0." if component in _LAYERS else ""
     return locate(f"{within}{sublayer}_norm.gain", table).name.rpartition(".")[0]
+
+
+def _holds_idle(variant: Variant, component: str, table: Table) -> bool:
+    """Say whether the norm that is not called has parameters of its own, none of another norm."""
+    idle = variant.faults[0].slug.removeprefix(_PREFIX).partition(".")[0]
+    names = _NAMES[_LAYERS.get(component, component)]
+    try:
+        own, *rest = (
+            _path(one, component, table) for one in (idle, *(o for o in names if o != idle))
+        )
+    except (KeyError, ValueError):
+        return True
+    return own not in rest
 
 
 _PREFIX = "norm-not-called."

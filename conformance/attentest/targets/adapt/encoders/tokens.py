@@ -21,7 +21,7 @@ from attentest.targets.adapt.encoders.wrapping import (
     is_list,
     of_source,
     path_of,
-    required,
+    sequences,
 )
 from attentest.targets.adapt.limits import demand_least_width
 from attentest.targets.adapt.parameters.building import DISTINCT, RATIOS
@@ -135,7 +135,7 @@ class _Found:
     @property
     def inputs(self) -> list[str]:
         """The inputs that a call must be given."""
-        return required(self.module)
+        return sequences(self.module, self.component)
 
     @property
     def tables(self) -> list[Unit]:

@@ -20,6 +20,8 @@ from attentest.targets.adapt.reading import Unclear
 from attentest_spec import Sizes
 
 BATCH, LENGTH, _KEYS = 2, 5, 7
+_NEAR = 1e-5
+"""Difference of rows that depend on the same numbers, in single precision."""
 
 
 @dataclass(frozen=True)
@@ -61,6 +63,8 @@ class Wrapping:
             if own not in (tokens, *zeros) and one.kind not in loose
         ]
         kept.sort(key=lambda one: one.name != self.memory)
+        if self.memory and not required(self.module) and self._hides_later(inner):
+            kept = [one for one in kept if not _hides(one.name) or self._is_over_keys(one.name)]
         if not self._masks and not self.memory and self._hides_pads(inner):
             kept.append(_named(KEEP, None))
         x = inspect.Parameter("x", inspect.Parameter.POSITIONAL_OR_KEYWORD)
@@ -79,7 +83,7 @@ class Wrapping:
         """The argument of the memory of a decoder, "" for an encoder."""
         if self.component != "decoder":
             return ""
-        own = required(self.module)
+        own = sequences(self.module, self.component)
         named = [one for one in own if squashed(one) in ROLES["memory"] and one not in own[:1]]
         return named[0] if named else own[-1]
 
@@ -169,7 +173,8 @@ class Wrapping:
         named = [one for one in ROLES["tokens"] if one in map(squashed, own)]
         tokens = next((one for one in own if named and squashed(one) == named[0]), own[0])
         if self.memory:
-            (tokens,) = (one for one in required(self.module) if one != self.memory)
+            own = sequences(self.module, self.component)
+            (tokens,) = (one for one in own if one != self.memory)
         zeros = [one for one in own if squashed(one) in SEGMENTS and one != tokens]
         given = (tokens, *zeros)
         rest = [one for one in required(self.module) if one not in given]
@@ -228,6 +233,22 @@ class Wrapping:
     def _is_required(self, own: str) -> bool:
         return self.parameters[own].default is inspect.Parameter.empty
 
+    def _hides_later(self, inner: Inner) -> bool:
+        """Say whether the layers of a decoder hide later positions where no mask is given."""
+        source = torch.Generator().manual_seed(0)
+        shape = BATCH, LENGTH, self.sizes.d_model
+        kind = next(self.module.parameters()).dtype
+        x, memory = (torch.randn(shape, generator=source).to(kind) for _ in range(2))
+        moved = torch.cat([x[:, :2], x[:, 2:].flip(1)], dim=1)
+        try:
+            with undisturbed():
+                stack = inner(self.whole, self.sizes).eval()
+                found, other = (stack(one, **{self.memory: memory}) for one in (x, moved))
+        except Exception:  # code that a user wrote may raise anything, as without a mask
+            return False
+        near = (found - other).abs().amax(-1) <= _NEAR
+        return bool(near[:, :2].all()) and not bool(near[:, 2:4].any())
+
     def _hides_pads(self, inner: Inner) -> bool:
         """Say whether the pad id in the tokens changes what the layers make of one input."""
         x = torch.randn(BATCH, LENGTH, self.sizes.d_model)
@@ -268,6 +289,19 @@ def required(module: nn.Module) -> list[str]:
         and not _hides(one.name)
         and squashed(one.name) not in SEGMENTS
     ]
+
+
+def sequences(module: nn.Module, component: str) -> list[str]:
+    """Return the inputs of a call: those that it must be given.
+
+    Where a decoder must be given none, they are its tokens and its memory by their names.
+    """
+    needed = required(module)
+    if needed or component != "decoder":
+        return needed
+    own = {squashed(one): one for one in inspect.signature(module.forward).parameters}
+    found = [[own[one] for one in ROLES[role] if one in own] for role in ("tokens", "memory")]
+    return [names[0] for names in found] if all(found) else []
 
 
 def is_list(module: nn.Module) -> bool:

@@ -48,12 +48,18 @@ def _of_code(value: Any) -> Iterator[float]:
     """Yield the numbers in the code of a function, or of the methods of a class."""
     if inspect.isclass(value):
         for one in vars(value).values():
-            yield from _of_code(getattr(one, "__func__", one))
+            if not inspect.isclass(one) or _is_inside(one, value):
+                yield from _of_code(getattr(one, "__func__", one))
             yield from _of_value(one)
     elif inspect.isfunction(value):
         yield from _of_text(value.__code__)
         for one in [*(value.__defaults__ or ()), *(value.__kwdefaults__ or {}).values()]:
             yield from _of_value(one)
+
+
+def _is_inside(one: type, other: type) -> bool:
+    """Say whether a class is defined in another: two may also hold each other as attributes."""
+    return one.__qualname__.startswith(f"{other.__qualname__}.")
 
 
 def _of_text(code: CodeType) -> Iterator[float]:

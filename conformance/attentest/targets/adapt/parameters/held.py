@@ -1,0 +1,25 @@
+"""The parameter map of code, of what it holds and of what its component should have."""
+
+from torch import nn
+
+from attentest.targets.adapt.adapter import Adapter
+from attentest.targets.adapt.code import Code
+from attentest.targets.adapt.parameters.constant import holds_constants
+from attentest.targets.adapt.parameters.found import FoundTable, find_table
+from attentest.targets.adapt.probing import SIZES, Probe
+from attentest.targets.adapt.reading import Reading
+from attentest.targets.adapt.unspecified.parameters import demand_weights
+from attentest_spec import Choices
+from attentest_spec.parameters import shapes
+
+
+def table_of_code(code: Code, probe: Probe, adapter: Adapter, reading: Reading) -> FoundTable:
+    """Return the parameter map of code that has parameters, or should have some."""
+    needed = shapes(code.component, SIZES, Choices())
+    held = isinstance(probe.built, nn.Module) and any(True for _ in probe.built.parameters())
+    if code.component == "rms_norm" and not held:
+        return FoundTable(choices={"rms_weight": "none"})
+    if not code.is_module or not (needed or held) or holds_constants(probe, adapter):
+        return FoundTable()
+    demand_weights(code.name, code.component, probe.built)
+    return find_table(code.build, code.component, adapter, reading.parameters)

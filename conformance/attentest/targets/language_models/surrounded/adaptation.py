@@ -1,0 +1,67 @@
+"""Parts of decoder-only models that no other reading explains, judged inside of a whole model."""
+
+import inspect
+from collections.abc import Iterator
+from types import ModuleType
+from typing import Any
+
+from torch import nn
+
+from attentest.targets.adapt import probing
+from attentest.targets.adapt.components import component_guessed, component_named
+from attentest.targets.adapt.reading import Contrary, Offered, Reading, Unclear
+from attentest.targets.language_models.adaptation import adapt_language_model
+from attentest.targets.language_models.building import Build, Building
+from attentest.targets.language_models.calling import Call, is_causal
+from attentest.targets.language_models.numbers.tracing import widened
+from attentest.targets.language_models.ordering import with_order
+from attentest.targets.language_models.probing import probe_of, probe_sizes
+from attentest.targets.language_models.recognition import takes_tokens_alone
+from attentest.targets.language_models.surrounded.blocks import buildings_of_blocks, takes_positions
+from attentest.targets.language_models.surrounded.states import building_of_states
+from attentest.targets.whole import AdaptedWhole
+
+_LAYERS = ("encoder_layer", "decoder_layer", "causal_layer")
+
+
+def adapt_surrounded(
+    question: Unclear, thing: Any, reading: Reading, name: str, home: ModuleType | None
+) -> AdaptedWhole:
+    """Return the backend of a part of a decoder-only model.
+
+    Raises the `question` that is asked of it otherwise where its numbers are none's.
+    """
+    contrary = isinstance(question, Contrary | Offered) or probing.MISSING
+    is_module = inspect.isclass(thing) and issubclass(thing, nn.Module)
+    if contrary or not is_module or reading.strict or reading.anyway:
+        raise question
+    own = name or thing.__name__
+    for build in _builds(thing, own, reading, question):
+        try:
+            return adapt_language_model(thing, reading, own, home, build)
+        except Unclear:
+            continue
+    raise question
+
+
+def _builds(
+    thing: type[nn.Module], name: str, reading: Reading, question: Unclear
+) -> Iterator[Build]:
+    """Yield the ways to make a whole model of the class `thing`, of which a `question` is left."""
+    said = reading.component or component_named(name) or component_guessed(name)
+    if said in _LAYERS:
+        ordered = said != "encoder_layer" or takes_positions(thing)
+        if not ordered and "--give" in question.text:
+            return  # with that it is judged by itself
+        for built in buildings_of_blocks(thing, name, reading):
+            if _hides_later(built, by_caller=ordered):
+                yield lambda *_, built=built: built
+    elif reading.component in ("", "language_model") and takes_tokens_alone(thing):
+        yield building_of_states
+
+
+def _hides_later(built: Building, *, by_caller: bool) -> bool:
+    """Say whether blocks hide later tokens: by themselves, or `by_caller` with a mask."""
+    model, call = probe_of(built, probe_sizes(built)), Call("tokens")
+    with widened():
+        return is_causal(model, with_order(model, call, ()) if by_caller else call)

@@ -1,0 +1,100 @@
+"""Modules that make a whole decoder-only model of a part of one.
+
+The classes need nothing else of the suite: reproductions and written adapters contain their source.
+"""
+
+import inspect
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from attentest.targets.adapt.wrappers.turned import TURNED_SOURCE
+
+
+class Generated(nn.Module):
+    """A `model` of states (B, T, D) with logits: its own `table` of tokens generates them.
+
+    `part` is the place of the states in its result, and `attribute` says that it is an attribute.
+    """
+
+    def __init__(
+        self,
+        model: nn.Module,
+        table: str,
+        part: int | str | None = None,
+        *,
+        attribute: bool = False,
+    ) -> None:
+        super().__init__()
+        self.model = model
+        self.table, self.part, self.attribute = table, part, attribute
+
+    def forward(self, *args: Any, **given: Any) -> Tensor:
+        """Return the logits (B, T, V) of the states that `model` returns."""
+        states = self.model(*args, **given)
+        if self.attribute:
+            states = getattr(states, str(self.part))
+        elif self.part is not None:
+            states = states[self.part]
+        logits: Tensor = states @ self.model.get_parameter(self.table).T
+        return logits
+
+
+class OfBlocks(nn.Module):
+    """The `blocks` of a decoder-only model between a table of tokens and a generator.
+
+    A block gets x (B, T, D) as its argument `x`, those that are `fixed`, and the positions 0 to
+    T - 1 as its argument `places`, if that is not "". The next one gets the first that it returns.
+    """
+
+    def __init__(
+        self,
+        blocks: Sequence[nn.Module],
+        vocabulary: int,
+        width: int,
+        x: str,
+        *,
+        places: str = "",
+        **fixed: Any,
+    ) -> None:
+        super().__init__()
+        if not blocks or min(vocabulary, width) < 1:
+            raise ValueError("a model has blocks, a width and a vocabulary")
+        self.embedding = nn.Embedding(vocabulary, width)
+        self.blocks = nn.ModuleList(blocks)
+        self.generator = nn.Linear(width, vocabulary, bias=False)
+        self.x, self.places, self.fixed = x, places, fixed
+
+    def forward(self, tokens: Tensor, **given: Any) -> Tensor:
+        """Return the logits (B, T, V) for tokens (B, T); blocks get what is `given` besides."""
+        x, given = self.embedding(tokens), {**self.fixed, **given}
+        if self.places:
+            given[self.places] = torch.arange(tokens.shape[1], device=tokens.device)[None]
+        for block in self.blocks:
+            found = block(**{self.x: x}, **given)
+            x = found[0] if isinstance(found, tuple | list) else found
+        logits: Tensor = self.generator(x)
+        return logits
+
+
+_IMPORTS = "from typing import Any\n\nimport torch\nfrom torch import Tensor, nn\n\n\n"
+GENERATED_SOURCE = _IMPORTS + inspect.getsource(Generated)
+OF_BLOCKS_SOURCE = "\n\n".join(
+    ["from collections.abc import Sequence", TURNED_SOURCE, inspect.getsource(OfBlocks)]
+)
+"""The classes as code of their own."""
+
+
+def signature_of(model: nn.Module) -> inspect.Signature:
+    """Return the signature of a call of `model`, or of the part that is in it."""
+    if isinstance(model, Generated):
+        return inspect.signature(model.model.forward)
+    if not isinstance(model, OfBlocks):
+        return inspect.signature(model.forward)
+    tokens = inspect.signature(model.forward).parameters["tokens"]
+    block = model.blocks[0]
+    own = inspect.signature(getattr(block, "attention", block).forward).parameters
+    masks = [one for one in own.values() if "mask" in one.name.lower()]
+    return inspect.Signature([tokens, *[one.replace(default=None) for one in masks]])

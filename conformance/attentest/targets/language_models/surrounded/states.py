@@ -1,0 +1,59 @@
+"""Decoder-only models that return states: their own table of tokens is the generator."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from torch import Tensor, nn
+
+from attentest.targets.adapt.probing import undisturbed
+from attentest.targets.adapt.reading import Reading, Unclear
+from attentest.targets.language_models.building import PROBE, Building, building
+from attentest.targets.language_models.calling import arguments_of, is_causal, probe_tokens
+from attentest.targets.language_models.numbers.tracing import widened
+from attentest.targets.language_models.probing import probe_of, probe_sizes
+from attentest.targets.language_models.surrounded.modules import Generated
+from attentest.targets.models.results import parts_of
+
+ASSUMED = (
+    "assumed that what {} returns are states, which its caller maps to the vocabulary: it is "
+    "judged with the table of its tokens, {}, as the generator"
+)
+
+
+def building_of_states(thing: Callable[..., Any], name: str, reading: Reading) -> Building:
+    """Return how a model of states is built, with a generator; Unclear where it is none."""
+    built = building(thing, name, reading)
+    model = probe_of(built, probe_sizes(built))
+    call, table = arguments_of(model, name, reading).plain, _table(model)
+    try:
+        with undisturbed():
+            results = list(parts_of(model(**call.fixed, **{call.tokens: probe_tokens()})))
+    except Exception as failure:  # code that a user wrote may raise anything
+        raise Unclear(f"{name} could not be called with tokens alone: {failure}.") from failure
+    shape = (*probe_tokens().shape, PROBE.d_model)
+    places = [(key, attribute) for key, one, attribute in results if one.shape == shape]
+    if not places or not table:
+        raise Unclear(f"{name} returns no states of its tokens, or has no one table of them.")
+    (key, attribute), *_ = places
+    options = "" if key is None else f", {key!r}" + ", attribute=True" * attribute
+    made = replace(
+        built,
+        expression=f'{Generated.__name__}({built.expression}, "{table}"{options})',
+        space={**built.space, Generated.__name__: Generated},
+        doubts=(*built.doubts, ASSUMED.format(name, table)),
+    )
+    with widened():
+        if not is_causal(probe_of(made, probe_sizes(made)), call):
+            raise Unclear(f"{name} does not hide later tokens by itself.")
+    return made
+
+
+def _table(model: nn.Module) -> str:
+    """Return the name of the one parameter that is a table of tokens, "" for none or several."""
+    shape = (PROBE.target_vocabulary, PROBE.d_model)
+    held: dict[int, str] = {}
+    for name, one in model.named_parameters(remove_duplicate=False):
+        if isinstance(one, Tensor) and tuple(one.shape) == shape:
+            held.setdefault(one.data_ptr(), name)
+    return next(iter(held.values())) if len(held) == 1 else ""
