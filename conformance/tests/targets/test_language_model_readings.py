@@ -290,7 +290,7 @@ def test_a_model_whose_tokens_see_no_key_is_one_of_tokens(tmp_path: Path):
     assert source.count("diagonal=1") == 1
     file = tmp_path / "head_norms.py"
     file.write_text(source.replace("diagonal=1", "diagonal=0"))
-    with pytest.raises(Unclear, match="read as a decoder-only model.* scores and weighted values"):
+    with pytest.raises(Unclear, match=r"read as a decoder-only model.* scores and weighted values"):
         resolve.load(f"{file}:Qwen3Model")
 
 

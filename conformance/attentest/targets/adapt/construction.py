@@ -26,13 +26,7 @@ from attentest.targets.adapt.fillings import (
     sizes_by_words,
     sizes_known,
 )
-from attentest.targets.adapt.names import (
-    AT_CALLS,
-    CONFIGURATION,
-    NORM_FACTORIES,
-    RATIO,
-    SIZES,
-)
+from attentest.targets.adapt.names import AT_CALLS, CONFIGURATION, NORM_FACTORIES, RATIO, SIZES
 from attentest.targets.adapt.objects.configuration import Fields, fields_read, holds_settings
 from attentest.targets.adapt.objects.made_settings import made_settings
 from attentest.targets.adapt.objects.parts import class_given, parts_of, several_parts

@@ -54,7 +54,7 @@ _NUMBER = (*LAYER_INDEX, *words("blockidx blockindex layernumber layerno idx lay
 _PLACES = words("positionids positions posids inputpos inputpositions pos position")
 
 
-def buildings_of_blocks(thing: type, name: str, reading: Reading) -> Iterator[Building]:
+def buildings_of_blocks(thing: type[nn.Module], name: str, reading: Reading) -> Iterator[Building]:
     """Yield the ways in which several blocks make a model, each with another result."""
     signature = inspect.signature(thing.forward)
     called = {own: one for own, one in list(signature.parameters.items())[1:] if _is_named(one)}
@@ -85,7 +85,7 @@ def buildings_of_blocks(thing: type, name: str, reading: Reading) -> Iterator[Bu
             return
 
 
-def takes_positions(thing: type) -> bool:
+def takes_positions(thing: type[nn.Module]) -> bool:
     """Say whether a call of the class `thing` may be given positions, as those of a text."""
     named = inspect.signature(thing.forward).parameters
     return any(turns(own) or squashed(own) in _PLACES for own in named)
@@ -95,7 +95,7 @@ def _is_named(one: inspect.Parameter) -> bool:
     return one.kind not in (one.VAR_POSITIONAL, one.VAR_KEYWORD)
 
 
-def _built(thing: type, name: str, reading: Reading) -> Iterator[tuple[str, Mapping[str, Any]]]:
+def _built(thing: type[nn.Module], name: str, reading: Reading) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """Yield the expressions that build one block, and the names that they need."""
     space = {
         **space_of(thing, name),
