@@ -112,7 +112,7 @@ def test_a_bias_without_a_place_hides_no_cosine_attention(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     "change",
     [
-        (WEIGHTS, "w = s"),
+        pytest.param((WEIGHTS, "w = s"), marks=pytest.mark.proof),
         pytest.param((WEIGHTS, "w = s / s.sum(-1, keepdim=True)"), marks=pytest.mark.proof),
         pytest.param((SCORES, "s = q @ k.mT"), marks=pytest.mark.proof),
         pytest.param((SCORES, "s = q @ v.mT / math.sqrt(self.width)"), marks=pytest.mark.proof),
