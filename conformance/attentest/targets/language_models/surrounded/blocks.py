@@ -95,7 +95,9 @@ def _is_named(one: inspect.Parameter) -> bool:
     return one.kind not in (one.VAR_POSITIONAL, one.VAR_KEYWORD)
 
 
-def _built(thing: type[nn.Module], name: str, reading: Reading) -> Iterator[tuple[str, Mapping[str, Any]]]:
+def _built(
+    thing: type[nn.Module], name: str, reading: Reading
+) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """Yield the expressions that build one block, and the names that they need."""
     space = {
         **space_of(thing, name),
