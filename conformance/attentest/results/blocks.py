@@ -66,6 +66,16 @@ def warnings(several: Sequence[Cause], numbers: Sequence[int], width: int = WIDT
     return "\n".join(cut(folded(text, width, indent=_INDENT), 4))
 
 
+def followers(several: Sequence[Cause], numbers: Sequence[int], width: int = WIDTH) -> str:
+    """Return the block of several clauses that may fail because of the causes before them."""
+    names = list(dict.fromkeys(slug for one in several for slug in one.clauses))
+    text = (
+        f"{numbers[0]}-{numbers[-1]}  without a line or a known mistake of their own: "
+        f"{', '.join(names)}; they may follow from what comes before: mend it, and check again"
+    )
+    return "\n".join(cut(folded(text, width, indent=_INDENT), 4))
+
+
 def place(location: Location) -> str:
     """Return the file and the line; a file below the current folder by its relative path."""
     return f"{near(location.file)}:{location.line}"

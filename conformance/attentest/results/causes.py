@@ -139,6 +139,20 @@ def consequences(verdicts: Iterable[Verdict]) -> dict[str, str]:
     }
 
 
+def may_follow(cause: Cause, others: Iterable[Cause]) -> bool:
+    """Say whether numbers without a cause of their own may be wrong because of another cause.
+
+    They are those of a component that holds one in which a line or a known mistake is found.
+    """
+    clause = clauses().get(cause.head.clause)
+    is_known = cause.location is not None or cause.exact
+    if clause is None or clause.kind != "values" or not cause.head.status.contradicts or is_known:
+        return False
+    parts = inside(clause.component)
+    known = (clauses().get(one.head.clause) for one in others if one.location or one.exact)
+    return any(one.kind == "values" and one.component in parts for one in known if one)
+
+
 def is_exact(cause: LikelyCause) -> bool:
     """Say whether `cause` gives every result of the failing examples."""
     return cause.kind != "complaint" and not cause.missed

@@ -1,11 +1,23 @@
 """The screen of one piece of code: how it was understood, what is wrong, and the answer."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
 from pathlib import Path
 
-from attentest.results.blocks import HELD, WIDTH, block, cut, folded, near, place, warnings
-from attentest.results.causes import Cause, causes
+from attentest.results.assumptions import assumptions, is_of_several
+from attentest.results.blocks import (
+    HELD,
+    WIDTH,
+    block,
+    cut,
+    folded,
+    followers,
+    near,
+    place,
+    warnings,
+)
+from attentest.results.causes import Cause, causes, may_follow
 from attentest.results.plan import Plan
 from attentest.results.run import BackendRun, Description
 from attentest.results.text import counted
@@ -16,43 +28,6 @@ from attentest_spec.clauses import clauses
 
 _ASSUMED = 3
 """The largest number of assumptions that are listed of one piece of code; of several, twice it."""
-_DOUBTFUL = (
-    "it makes of its ids is inverted",
-    "is held and not called",
-    "are held and not used",
-    "which changes with padding",
-    "it computes ",
-    "=doubled-exponent",
-    "embeddings and positions of ",
-    "hides no padding",
-    "gets a mask of later tokens",
-    "assumed the choices of ",
-    "as measured, though ",
-    "norm_variance=unbiased",
-    "nothing is added to its scores",
-    "before its layers get it",
-    "embedding_scale=none",
-    "makes of the output of its layers",
-)
-"""Words of the assumptions that are listed first, the likeliest mistakes before the others."""
-
-
-def _rank(assumption: str) -> int:
-    """Return the place of an assumption in the list: what is often a mistake comes first."""
-    found = (number for number, words in enumerate(_DOUBTFUL) if words in assumption)
-    return next(found, len(_DOUBTFUL) + (" is judged as " in assumption))
-
-
-def _with_names(descriptions: Sequence[Description], names: Sequence[str]) -> list[str]:
-    """Return each assumption once, with the names of those that it is about."""
-    about: dict[str, list[str]] = {}
-    for number, one in enumerate(descriptions):
-        for sentence in one.assumed if one.inferred else ():
-            about.setdefault(sentence, []).extend(names[number : number + 1])
-    return [
-        sentence if not own or sentence.startswith(own[0]) else f"{', '.join(own)}: {sentence}"
-        for sentence, own in about.items()
-    ]
 
 
 @dataclass(frozen=True)
@@ -99,21 +74,24 @@ class Screen:
     def understood(self, *descriptions: Description, names: Sequence[str] = ()) -> str:
         """Return how code that is no backend is called: one line for each, then what is assumed.
 
+        The call of each of many is one row.
         Of several pieces of code, `names` are said with what is assumed of each.
         """
         read = [one for one in descriptions if one.inferred]
         if any(not one.summary for one in read):  # a stream of an older version
             return "\n".join(inferred(one.inferred) for one in read)
         lines = [f"understood: {one.summary}" for one in read]
-        assumed = sorted(_with_names(descriptions, names), key=_rank)
+        assumed = assumptions(descriptions, names)
         most = _ASSUMED if len(read) < 2 else 2 * _ASSUMED
         if len(assumed) > most:
             rest = len(assumed) - most + 1
             assumed[most - 1 :] = [f"and {counted(rest, 'assumption')} more, listed by --full"]
-        rows = [self._few(one) for one in lines] + [self._few(one, 2) for one in assumed]
+        many = len(read) > 2
+        rows = [self._few(one, 1 if many else 3) for one in lines]
+        rows += [self._few(one, 4 if is_of_several(one) else 2) for one in assumed]
         return "\n".join(row for several in rows for row in several)
 
-    def _few(self, sentence: str, most: int = 3) -> list[str]:
+    def _few(self, sentence: str, most: int) -> list[str]:
         return cut(folded(sentence, self.width), most)
 
     def other_choices(self, backend: BackendRun) -> str:
@@ -125,25 +103,28 @@ class Screen:
             if one.status is Status.DEVIATION and clauses()[one.clause].choice not in assumed
         ]
         text = f"other choices than the paper's, as declared: {', '.join(other)}"
-        return "\n".join(self._few(text)) if other else ""
+        return "\n".join(self._few(text, 3)) if other else ""
 
     def blocks(
         self, found: Sequence[Cause], assumed: Sequence[str] = (), *, name: bool = False
     ) -> Iterator[str]:
         """Yield the block of each cause, with the assumptions that it depends on.
 
-        Warnings after a failure are one block: they come last, and are no reason to fail. `name`
-        says that they are of several backends, which are named.
+        Warnings after a failure are one block: they come last, and are no reason to fail. So are
+        several clauses that may fail because of a cause before them. `name` says that they are of
+        several backends, which are named.
         """
-        failing = [one for one in found if one.severity is not Status.WARNING]
-        together = found[len(failing) :] if failing else []
-        for number, cause in enumerate(found, 1):
-            if number > len(failing) and len(together) > 1:
-                yield warnings(together, range(number, len(found) + 1), self.width)
-                return
-            file = self.file(cause)
-            own = [one for one in assumed if depends(cause, one)]
-            yield block(cause, number, self.width, written=file, assumed=own, name=name)
+        numbered = list(enumerate(found, 1))
+        is_failing = bool(failing_causes(found))
+        for kind, group in groupby(numbered, key=lambda one: _kind(one[1], found, is_failing)):
+            numbers, several = zip(*group, strict=True)
+            if kind is not None and len(several) > 1:
+                yield kind(several, numbers, self.width)
+                continue
+            for number, cause in zip(numbers, several, strict=True):
+                own = [one for one in assumed if depends(cause, one)]
+                file = self.file(cause)
+                yield block(cause, number, self.width, written=file, assumed=own, name=name)
 
     def answer(self, backend: BackendRun, found: Sequence[Cause]) -> list[str]:
         """Return whether a backend conforms, and if not, why and where."""
@@ -182,6 +163,16 @@ class Screen:
     def file(self, cause: Cause) -> Path | None:
         """Return the file with the reproduction of a cause, None where there is none."""
         return self.written.get((cause.head.backend, cause.head.clause))
+
+
+_Block = Callable[[Sequence[Cause], Sequence[int], int], str]
+
+
+def _kind(cause: Cause, found: Sequence[Cause], is_failing: bool) -> _Block | None:
+    """Return the function that shows several of the kind of `cause` together, None for none."""
+    if cause.severity is Status.WARNING:
+        return warnings if is_failing else None
+    return followers if may_follow(cause, found) else None
 
 
 def failing_causes(found: Iterable[Cause]) -> list[Cause]:

@@ -106,11 +106,11 @@ class CausalSelfAttention(nn.Module):
 """
 
 
-def first_line(folder: Path, code: str):
-    """Return the line of the first wrong call of the attention in `code`, None for none."""
-    backend = adapted(folder, "CausalSelfAttention", code)
+def first_line(folder: Path, code: str, name: str = "CausalSelfAttention", **reading: object):
+    """Return the line of the first wrong call of a class in `code`, None for none."""
+    backend = adapted(folder, name, code, **reading)
     subject = Bench(backend).subject()
-    case = next(cases.own_cases(subject, "multi_head_attention"), None)
+    case = next(cases.own_cases(subject, *backend.components), None)
     with np.errstate(all="ignore"):
         return case and locate(subject, case.steps, {})
 
@@ -127,7 +127,7 @@ TILED = "k = k.repeat(1, self.heads // self.groups, 1, 1)"
     [
         ("first = a * cos - b * sin", "first = a * cos + b * sin", "turned", "a cos + b sin"),
         ("k = k.repeat_interleave(self.heads // self.groups, dim=1)", TILED, "key", "in turn"),
-        ("y = weights @ v", "y = weights @ k", "head outputs", "made from the repeated key"),
+        ("y = weights @ v", "y = weights @ k", "head outputs", "made from the repeated turned key"),
         ("softmax(-1)", "softmax(-2)", "weights", "over the queries"),
         ("k.mT * self.width**-0.5", "k.mT * c**-0.5", "scaled scores", "scores / "),
     ],
@@ -150,7 +150,53 @@ def test_keys_that_are_not_turned_are_named_where_they_are_used(tmp_path: Path) 
     assert location is not None
     assert location.confirmed
     assert "scores = q @ k.mT" in location.code
-    assert "key heads" in location.computed
+    assert "made from the repeated key heads" in location.computed
+    assert "made from the repeated turned key heads" in location.expected
+
+
+def test_line_of_complex_numbers_is_named(tmp_path: Path) -> None:
+    start = CODE.index("def turn(")
+    right = """\
+def turn(x, cos, sin):
+    pairs = torch.view_as_complex(x.unflatten(-1, (-1, 2)).contiguous())
+    turned = pairs * torch.complex(cos, sin)
+    return torch.view_as_real(turned).flatten(-2)
+
+
+"""
+    code = CODE[:start] + right + CODE[CODE.index("class Causal") :]
+    assert first_line(tmp_path, code) is None
+    wrong = code.replace("complex(cos, sin)", "complex(sin, cos)")
+    chosen = {**TURNED, "rotary_pairs": "adjacent"}
+    location = first_line(tmp_path, wrong, choices=chosen, anyway=True)
+    assert location is not None
+    assert location.confirmed
+    assert location.code.startswith("turned = pairs *")
+    assert location.computed == "(a + bi) (sin + i cos)"
+
+
+NETWORK = """
+from torch import nn
+from torch.nn import functional as F
+
+
+class FeedForward(nn.Module):
+    def __init__(self, dim, hidden):
+        super().__init__()
+        self.gate, self.up = (nn.Linear(dim, hidden, bias=False) for _ in range(2))
+        self.down = nn.Linear(hidden, dim, bias=False)
+
+    def forward(self, x):
+        return self.down(F.silu(self.gate(x)) * self.up(x))
+"""
+
+
+def test_activation_that_the_numbers_do_not_show_is_named(tmp_path: Path) -> None:
+    code = NETWORK.replace("F.silu(self.gate(x)) * self.up(x)", "F.silu(self.up(x))")
+    location = first_line(tmp_path, code, "FeedForward")
+    assert location is not None
+    assert location.computed == "silu(x W1 + b1) alone"
+    assert location.confirmed
 
 
 def test_value_that_is_too_large_to_be_kept_hides_the_line(tmp_path: Path, monkeypatch) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import torch
 from component_inputs import SIZES, inputs_of
-from proof import item, one_of, share
+from proof import in_share, item, one_of, share
 
 import attentest.faults
 from attentest.faults import Fault, fault, fault_of, faults, inject, with_faults
@@ -44,7 +44,7 @@ CONFORMING = [
         clause,
         model,
         name=f"{model}-{clause}",
-        unit=model == one_of(REFERENCE_MODELS, clause),
+        unit=model == one_of(REFERENCE_MODELS, clause) and in_share(clause),
         rest=16,
     )
     for clause in clauses()

@@ -70,7 +70,7 @@ step()
     [
         item(TRAINED, name="trained", unit=True),
         item(COMPILED, name="compiled", unit=False),
-        item(PART, name="part", unit=True),
+        item(PART, name="part", unit=False),
         item(ATTRIBUTE, name="attribute", unit=False),
     ],
 )

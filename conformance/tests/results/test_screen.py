@@ -213,6 +213,20 @@ def test_warnings_beside_a_failure_are_one_block() -> None:
     assert second.split() == ["model.too-long-input-named"]
 
 
+def test_clauses_that_may_follow_from_a_cause_are_one_block() -> None:
+    gradients = [
+        Verdict("att.py:Layer", slug, "violation", "The gradient of gain is 1; 2 is expected.")
+        for slug in ("encoder.separate-norms", "encoder.gradient")
+    ]
+    blocks = screen([*failing(), *gradients]).split("\n\n")
+    (block,) = [" ".join(one.split()) for one in blocks if one.startswith("2-3")]
+    assert block.startswith("2-3 without a line or a known mistake of their own: encoder.")
+    assert block.endswith("they may follow from what comes before: mend it, and check again")
+    alone = screen(gradients)
+    assert "may follow" not in alone
+    assert "The gradient of gain is 1" in alone
+
+
 def test_words_are_those_of_the_example_that_is_shown() -> None:
     other = replace(LINE, expected="scores / sqrt(d_k) = 2.83")
     first = failing(location=replace(LINE, confirmed=False))[:1]
@@ -243,6 +257,52 @@ def test_assumptions_of_several_pieces_of_code_say_whose_they_are() -> None:
     ]
     said = Screen().understood(*read, names=["Norm", "Own"]).splitlines()
     assert said[2:] == [f"Norm: {denied}", "Norm, Own: assumed c=d", "Own is b"]
+
+
+TAIL = "as measured: if you meant {} (the paper's), this is a mistake, and --strict reports it"
+
+
+def test_measured_choices_are_one_sentence_the_likeliest_mistake_first() -> None:
+    measured = (
+        f"assumed output=logits, {TAIL.format('probabilities')}",
+        f"assumed embedding_scale=none, {TAIL.format('sqrt-d')}",
+        f"assumed final_norm=present, {TAIL.format('none')}",
+    )
+    one = Description(inferred=("one",), summary="N called (x)", assumed=(*measured, "assumed c"))
+    (_, *rows) = Screen().understood(one).splitlines()
+    assert rows[-1] == "assumed c"
+    assert " ".join(row.strip() for row in rows[:-1]) == (
+        "assumed, as measured, and a mistake if you meant the paper's (in brackets), which "
+        "--strict reports: embedding_scale=none (sqrt-d), output=logits (probabilities), "
+        "final_norm=present (none)"
+    )
+    alone = Description(inferred=("one",), summary="N called (x)", assumed=measured[:1])
+    assert measured[0] in " ".join(Screen().understood(alone).split())
+
+
+def test_another_option_of_one_of_several_pieces_of_code_has_its_name() -> None:
+    first, second = (
+        Description(
+            inferred=("one",),
+            summary="N called (x)",
+            assumed=(
+                f"assumed activation={one}, {TAIL.format('relu')}",
+                f"assumed feed_forward_bias=none, {TAIL.format('present')}",
+            ),
+        )
+        for one in ("silu", "gelu")
+    )
+    said = " ".join(Screen().understood(first, second, names=["One", "Two"]).split())
+    assert "activation=silu in One (relu), feed_forward_bias=none (present)" in said
+    assert "activation=gelu in Two (relu)" in said
+
+
+def test_call_of_each_of_many_pieces_of_code_is_one_row() -> None:
+    one = Description(inferred=("one",), summary=f"N called ({'x, ' * 40})")
+    rows = Screen().understood(*[one] * 3).splitlines()
+    assert len(rows) == 3
+    assert all(row.endswith("..") for row in rows)
+    assert len(Screen().understood(one, one).splitlines()) > 2
 
 
 def test_more_assumptions_are_listed_of_several_pieces_of_code() -> None:

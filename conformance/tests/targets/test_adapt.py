@@ -169,6 +169,7 @@ def test_a_mistake_is_not_taken_for_a_convention(name: str, clause: str) -> None
     assert verdict.status in ("violation", "error"), verdict
 
 
+@share(2)
 @pytest.mark.parametrize(("name", "word", "said", "shown", "clause"), CONTRARY)
 def test_words_that_the_numbers_contradict_are_a_question(
     name: str, word: str, said: str, shown: str, clause: str

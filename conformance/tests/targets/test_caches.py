@@ -84,6 +84,7 @@ def wrong_clauses(thing):
     return [slug for slug in CLAUSES if judge(bench, slug).status.fails]
 
 
+@share(2)
 @pytest.mark.parametrize("thing", [KVCache, DynamicCache, PreallocatedCache, CountingCache])
 def test_sound_cache_conforms(thing):
     assert wrong_clauses(thing) == []

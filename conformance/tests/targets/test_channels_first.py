@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 from mistaken_code import adapted, asked_or_broken, broken
+from proof import share
 
 from attentest.targets.adapt import Unclear
 
@@ -133,6 +134,7 @@ def test_code_of_series_and_images_is_read(
     assert broken(backend, f"{component}.formula", f"{component}.{clause}") == []
 
 
+@share(2)
 @pytest.mark.parametrize(
     ("number", "right", "wrong"),
     [

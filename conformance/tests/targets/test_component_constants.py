@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from folders import SUPPORT
+from proof import share
 
 import attentest
 from attentest.judging.bench import Bench
@@ -70,6 +71,7 @@ def is_detected(target: str, clause: str) -> bool:
         return True
 
 
+@share(2)
 @pytest.mark.parametrize(
     ("name", "clause", "said"),
     [
@@ -111,6 +113,7 @@ def test_constants_may_be_those_of_a_neighbour(tmp_path: Path) -> None:
     assert not fails(f"{target}:PositionwiseFeedForward", "feed_forward.formula")
 
 
+@share(2)
 @pytest.mark.parametrize(
     ("name", "old", "new"),
     [

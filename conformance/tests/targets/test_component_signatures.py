@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from proof import share
 from torch import Tensor, nn
 from torch.nn import functional
 
@@ -62,6 +63,7 @@ def test_attention_to_a_context_is_read_without_an_option():
     assert report.compared
 
 
+@share(2)
 @pytest.mark.parametrize("twin", [Unscaled, MergedWithoutTranspose, ValuesOfTheQueries])
 def test_wrong_attention_to_a_context_never_conforms(twin):
     try:

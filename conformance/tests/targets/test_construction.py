@@ -4,6 +4,7 @@ import sys
 
 import pytest
 from folders import SUPPORT
+from proof import share
 from user_files import write_files
 
 import attentest
@@ -24,6 +25,7 @@ SOUND = [
 ]
 
 
+@share(2)
 @pytest.mark.parametrize(("name", "component", "said"), [(a, b, rest) for a, b, *rest in SOUND])
 def test_settings_of_every_form_are_sizes(name, component, said):
     report = attentest.check(str(WILD / f"configured_parts.py:{name}"), component)

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from proof import share
 
 import attentest
 from attentest.targets.adapt import Unclear
@@ -55,6 +56,7 @@ def read(folder: Path, old: str, new: str) -> object:
     return attentest.adapted(str(folder / "cross.py:CrossAttention"))
 
 
+@share(2)
 @pytest.mark.parametrize(("old", "new"), SOUND)
 def test_attention_to_another_sequence_is_read(old: str, new: str, tmp_path: Path) -> None:
     report = attentest.check(read(tmp_path, old, new), clauses=["multi_head_attention.formula"])

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 from mistaken_code import adapted, broken
+from proof import share
 
 FORMULA = "multi_head_attention.formula"
 CODE = """
@@ -47,6 +48,7 @@ INITIALISED = [
 ]
 
 
+@share(2)
 @pytest.mark.parametrize("initialised", INITIALISED)
 def test_mask_of_attention_without_numbers_is_read(tmp_path: Path, initialised: str) -> None:
     backend = adapted(tmp_path, "MultiHeadAttention", CODE.replace(ZEROS, initialised))

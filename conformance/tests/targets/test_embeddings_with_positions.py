@@ -2,6 +2,7 @@
 
 import pytest
 from mistaken_code import adapted, asked_or_broken, broken
+from proof import share
 
 from attentest.targets.adapt import Unclear
 
@@ -54,6 +55,7 @@ def test_an_embedding_is_judged_without_its_positions(tmp_path, name):
         adapted(tmp_path, "TransformerEmbedding", SOUND[name], strict=True)
 
 
+@share(2)
 @pytest.mark.parametrize(
     ("name", "old", "new"),
     [

@@ -103,6 +103,7 @@ def test_an_encoder_of_even_widths_is_judged_at_these(one: type, status: str) ->
     assert report[FORMULA].status == status, str(report)
 
 
+@pytest.mark.proof
 def test_an_encoder_that_adds_positions_to_its_input_is_asked_about() -> None:
     with pytest.raises(Unclear, match=r"WithPositions .* adds positions to its input"):
         attentest.adapted(WithPositions, "encoder")

@@ -53,6 +53,14 @@ def test_name_that_ends_in_the_words_of_a_block_is_one() -> None:
     assert component_guessed("ResidualAttention") != "encoder_layer"
 
 
+def test_name_that_says_where_norms_of_a_layer_are_is_that_of_a_layer() -> None:
+    assert component_guessed("DeepNormLayer") == "encoder_layer"
+    assert component_guessed("ResPostNormBlock") == "encoder_layer"
+    assert component_guessed("BatchNormLayer") == "layer_norm"
+    assert component_guessed("PreNorm") == "layer_norm"
+    assert component_guessed("PostNormDecoderLayer") == "decoder_layer"
+
+
 def test_block_with_another_word_in_front_is_judged(tmp_path: Path) -> None:
     backend = adapted(tmp_path, "CustomResidualAttentionBlock", BLOCK)
     assert broken(backend, "encoder.layer-formula") == []

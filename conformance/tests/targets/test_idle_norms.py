@@ -107,6 +107,7 @@ def test_a_layer_that_is_guessed_is_judged_where_it_calls_the_norm_of_another_su
     assert broken(backend, "encoder.layer-formula")
 
 
+@pytest.mark.proof
 def test_the_epsilon_beside_a_norm_that_is_not_called_is_the_closest_one(tmp_path: Path) -> None:
     sublayer, norm = SECOND
     code = CODE.replace(sublayer, sublayer.removeprefix(f"self.{norm}"))

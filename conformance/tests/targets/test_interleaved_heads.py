@@ -88,6 +88,7 @@ CLAUSES = {
 }
 
 
+@share(2)
 @pytest.mark.parametrize("name", SOUND)
 def test_interleaved_heads_conform_and_are_said(tmp_path: Path, name: str) -> None:
     cls, source = SOUND[name]

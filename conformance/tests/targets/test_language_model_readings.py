@@ -271,11 +271,27 @@ def test_a_model_that_refuses_double_precision_is_read_in_single(tmp_path):
     assert "float64" not in backend.limits.precisions
 
 
-def test_a_file_lists_a_model_and_its_parts():
-    found = {one.name: one for one in members(str(WILD / "head_norms.py")) or ()}
+def test_a_file_lists_a_model_and_its_parts(tmp_path: Path):
+    """A function that builds the model is no further one."""
+    file = tmp_path / "head_norms.py"
+    built = "\n\ndef build_model():\n    return Qwen3Model({})\n"
+    file.write_text((WILD / file.name).read_text() + built)
+    found = {one.name: one for one in members(str(file)) or ()}
     assert found["Qwen3Model"].component == "language_model"
     assert found["TransformerBlock"].inside == "Qwen3Model"
     assert found["RMSNorm"].component == "rms_norm"
+    assert found["build_model"].component == ""
+
+
+@pytest.mark.proof
+def test_a_model_whose_tokens_see_no_key_is_one_of_tokens(tmp_path: Path):
+    """Its outputs are no numbers; the question is about its scores, and not about its call."""
+    source = (WILD / "head_norms.py").read_text()
+    assert source.count("diagonal=1") == 1
+    file = tmp_path / "head_norms.py"
+    file.write_text(source.replace("diagonal=1", "diagonal=0"))
+    with pytest.raises(Unclear, match=r"read as a decoder-only model.* scores and weighted values"):
+        resolve.load(f"{file}:Qwen3Model")
 
 
 def test_the_written_adapter_is_the_backend():

@@ -10,6 +10,7 @@ from attentest.judging.bench import Bench
 from attentest.judging.judge import judge
 from attentest.results.verdict import Status
 from attentest.targets.adapt import Unclear
+from attentest_spec import Backend
 
 BLOCK = """\
 import torch
@@ -112,14 +113,14 @@ def written(folder: Path, *changes: tuple[str, str], text: str = BLOCK) -> str:
     return str(folder / "block.py:TransformerBlock")
 
 
-def status(target: str, clause: str, effort: float = 0.3) -> Status:
-    return judge(Bench.for_status(attentest.adapted(target), effort=effort), clause).status
+def status(backend: Backend, clause: str, effort: float = 0.3) -> Status:
+    return judge(Bench.for_status(backend, effort=effort), clause).status
 
 
-def holds(target: str, layer: bool = True) -> bool:
+def holds(backend: Backend, layer: bool = True) -> bool:
     names = ("layer-formula", "padding-content", "gradient", "every-parameter-reached")
     clauses = names if layer else ("formula", "padding-invariance", "float32")
-    found = [status(target, f"encoder.{one}") for one in clauses]
+    found = [status(backend, f"encoder.{one}") for one in clauses]
     return all(one in (Status.PASS, Status.ABSENT) for one in found) and Status.PASS in found
 
 
@@ -163,9 +164,9 @@ SOUND = {
 @share(5)
 @pytest.mark.parametrize("name", SOUND)
 def test_sound_layer_is_read_and_conforms(tmp_path, name):
-    target = written(tmp_path, *SOUND[name])
-    assert holds(target)
-    options = attentest.adapted(target).choices
+    backend = attentest.adapted(written(tmp_path, *SOUND[name]))
+    assert holds(backend)
+    options = backend.choices
     assert options["feed_forward_gate"] == "gated"
     assert options["activation"] == {"gelu": "gelu"}.get(name, "silu")
     turned = name not in ("no positions", "alibi")
@@ -175,8 +176,9 @@ def test_sound_layer_is_read_and_conforms(tmp_path, name):
 
 def test_sound_stack_is_read_and_conforms(tmp_path):
     target = written(tmp_path, text=BLOCK + STACK).replace("TransformerBlock", "Encoder")
-    assert holds(target, layer=False)
-    assert attentest.adapted(target).choices["final_norm"] == "present"
+    backend = attentest.adapted(target)
+    assert holds(backend, layer=False)
+    assert backend.choices["final_norm"] == "present"
 
 
 @share(4)
@@ -194,8 +196,8 @@ def test_sound_stack_is_read_and_conforms(tmp_path):
     ],
 )
 def test_mistake_in_a_layer_is_a_violation(tmp_path, old, new):
-    target = written(tmp_path, (old, new))
-    assert status(target, "encoder.layer-formula", effort=1.0) is Status.VIOLATION
+    backend = attentest.adapted(written(tmp_path, (old, new)))
+    assert status(backend, "encoder.layer-formula", effort=1.0) is Status.VIOLATION
 
 
 def test_reference_of_a_mistaken_layer_has_its_positions(tmp_path):
@@ -238,8 +240,9 @@ def test_other_design_is_a_question(tmp_path, changes, said):
 def test_slopes_are_those_of_three_heads(tmp_path):
     """Two heads have the same slopes in both lists; those of three are rounded to float32 here."""
     target = written(tmp_path, (SCORES, ALIBI)).replace("TransformerBlock", "SelfAttention")
-    assert attentest.adapted(target).choices["relative_bias"] == "alibi-geometric"
-    assert status(target, "multi_head_attention.formula") is Status.PASS
+    backend = attentest.adapted(target)
+    assert backend.choices["relative_bias"] == "alibi-geometric"
+    assert status(backend, "multi_head_attention.formula") is Status.PASS
 
 
 def test_positions_that_are_none_by_default_are_given(tmp_path):
@@ -272,8 +275,9 @@ def test_positions_that_are_none_by_default_are_given(tmp_path):
         ),
         ("self.attention_norm(x), mask)", "self.attention_norm(x), mask, position_embeddings)"),
     )
-    assert holds(target)
-    assert attentest.adapted(target).choices["attention_rotary"] == "query-and-key"
+    backend = attentest.adapted(target)
+    assert holds(backend)
+    assert backend.choices["attention_rotary"] == "query-and-key"
 
 
 def test_last_layer_that_is_not_called_is_a_question(tmp_path):

@@ -254,7 +254,7 @@ SHOWN = {
             "return self.ff(self.norm3(x))",
             {"rms_epsilon": 1e-6},
             name="one layer",
-            unit=True,
+            unit=False,
         ),
         item(GATED, "self.gate(x) * F.silu(self.up(x))", {}, name="each layer", unit=False),
     ],

@@ -4,6 +4,7 @@ import sys
 
 import pytest
 from folders import SUPPORT
+from proof import share
 
 import attentest
 from attentest.judging.bench import Bench
@@ -44,11 +45,13 @@ def test_fully_masked_row_is_a_length_of_zero():
     assert statuses("padded", "attention", "fully-masked-row") == {"fully-masked-row": "absent"}
 
 
+@share(2)
 @pytest.mark.parametrize("name", ["too_many", "too_few", "inverted"])
 def test_wrong_lengths_are_violations(name):
     assert set(statuses(name, "attention", *MASKED).values()) == {"violation"}
 
 
+@share(2)
 @pytest.mark.parametrize("name", ["ignored", "of_longest", "of_first"])
 def test_lengths_that_do_something_else_are_a_question_whose_advice_works(name):
     with pytest.raises(Unclear, match="how many keys are no padding") as failure:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 import torch
 from folders import SUPPORT
+from proof import share
 from torch.nn import functional
 
 from attentest import adapted
@@ -63,6 +64,7 @@ def statuses(backend: Any, effort: float = 0.2) -> dict[str, str]:
     return {slug: judge(bench, slug).status.value for slug in clauses() if slug.startswith("loss.")}
 
 
+@share(2)
 @pytest.mark.parametrize(("name", "choices", "said"), CORRECT)
 def test_correct_loss_is_understood_and_conforms(
     name: str, choices: dict[str, Any], said: set[str]

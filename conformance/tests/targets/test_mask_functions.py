@@ -2,6 +2,7 @@
 
 import pytest
 from folders import SUPPORT
+from proof import share
 
 import attentest
 from attentest.judging.bench import Bench
@@ -19,6 +20,7 @@ def statuses(name: str, component: str = "", **settled: object) -> dict[str, str
     return {one: judge(bench, one).status.value for one in select(read.components)}
 
 
+@share(2)
 @pytest.mark.parametrize(
     ("name", "judged"),
     [

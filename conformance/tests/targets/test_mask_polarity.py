@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 from mistaken_code import adapted, broken
+from proof import share
 
 from attentest.targets.adapt.reading import Unclear
 
@@ -78,6 +79,7 @@ def test_a_mask_that_hides_is_read_either_way(tmp_path: Path, hidden: str) -> No
     assert broken(backend, FORMULA, "multi_head_attention.masked-keys-ignored") == []
 
 
+@share(2)
 @pytest.mark.parametrize("fill", ["-1e9", "-torch.inf"])
 @pytest.mark.parametrize("hidden", [HIDES, KEEPS])
 def test_a_mask_of_code_that_is_causal_by_itself_is_read_either_way(
@@ -91,6 +93,7 @@ def test_a_mask_of_code_that_is_causal_by_itself_is_read_either_way(
     assert broken(adapted(tmp_path, "Attention", source), FORMULA) == []
 
 
+@share(2)
 @pytest.mark.parametrize(
     ("scores", "weights", "said"),
     [

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 from mistaken_code import adapted, broken
+from proof import share
 
 from attentest.targets.adapt import Unclear
 from attentest.targets.adapt.adaptation import Adapted
@@ -91,6 +92,7 @@ def test_a_mask_that_the_layers_alone_invert_is_a_violation(
     assert broken(backend, "encoder.padding-invariance")
 
 
+@share(2)
 @pytest.mark.parametrize(
     "edits",
     [[], [default("ones")], [(MEAN, "x[:, 0]"), default("ones")], [(MEAN, "x.amax(1)")]],
@@ -103,6 +105,7 @@ def test_a_mask_that_is_used_as_it_is_named_conforms(
     assert broken(backend, "encoder.formula", "encoder.padding-invariance") == []
 
 
+@share(2)
 @pytest.mark.parametrize(
     "edits",
     [

@@ -2,6 +2,7 @@
 
 import pytest
 from folders import SUPPORT
+from proof import share
 
 import attentest
 from attentest.targets.adapt import Unclear
@@ -28,6 +29,7 @@ def test_it_is_judged_without_its_mask_where_the_user_says_so() -> None:
     assert report[FORMULA].status == "pass", str(report)
 
 
+@share(2)
 @pytest.mark.parametrize("name", ["HidesWhatIsKept", "HidesQueriesAlone", "HidesTheNextKey"])
 def test_a_wrong_mask_is_still_a_violation(name: str) -> None:
     report = attentest.check(f"{FILE}:{name}", COMPONENT, clauses=[FORMULA])

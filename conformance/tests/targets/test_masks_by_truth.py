@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 from mistaken_code import adapted, broken
+from proof import share
 
 from attentest.targets.adapt.reading import Unclear
 
@@ -36,6 +37,7 @@ ROW = "attention_mask[:, None, None, :]"
 BY_TRUTH = f"scores.masked_fill({ROW}.bool(), -1e9)"
 
 
+@share(2)
 @pytest.mark.parametrize(
     ("hidden", "said"),
     [

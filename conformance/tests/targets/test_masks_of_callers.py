@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 from mistaken_code import adapted, broken
+from proof import share
 
 from attentest.targets.adapt import Unclear
 
@@ -36,6 +37,7 @@ def source(name: str, argument: str, hidden: str) -> str:
     return CODE.replace("NAME", name).replace("ARGUMENT", argument).replace("HIDDEN", hidden)
 
 
+@share(2)
 @pytest.mark.parametrize(
     ("argument", "hidden"),
     [

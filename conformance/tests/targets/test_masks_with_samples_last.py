@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 from mistaken_code import adapted, asked_or_broken, broken
+from proof import share
 
 from attentest.targets.adapt.masks import shapes_by_words
 
@@ -41,6 +42,7 @@ def test_attention_with_samples_last_conforms(tmp_path: Path) -> None:
     assert broken(backend, CLAUSE) == []
 
 
+@share(2)
 @pytest.mark.parametrize(
     ("right", "wrong"),
     [

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 from folders import SUPPORT
+from proof import share
 
 import attentest
 from attentest.judging.bench import Bench
@@ -56,6 +57,30 @@ def test_layer_that_is_causal_by_itself_has_its_memory_mask_judged(tmp_path: Pat
     assert judge(bench, MEMORY[0]).status.value == "pass"
 
 
+def test_choices_of_a_layer_that_is_causal_by_itself_are_measured(tmp_path: Path):
+    """Its mask hides padding alone, as that of a layer of Marian does."""
+    text = SOURCE.replace("tgt_mask=None, ", "").replace("nn.ReLU()", "nn.SiLU()")
+    text = text.replace(
+        OWN, "own = torch.ones(steps, steps, dtype=torch.bool).tril().view(1, 1, steps, steps)"
+    )
+    (tmp_path / "layer.py").write_text(text)
+    bench = Bench.for_status(attentest.adapted(f"{tmp_path / 'layer.py'}:DecoderLayer"))
+    assert bench.backend.choices["activation"] == "silu"
+    assert judge(bench, MEMORY[1]).status.value == "pass"
+
+
+@pytest.mark.proof
+def test_layer_whose_first_step_sees_nothing_is_a_violation(tmp_path: Path):
+    """Its outputs are no numbers, and none of them is a sum of others."""
+    text = SOURCE.replace("tgt_mask=None, ", "").replace(
+        OWN, "own = torch.ones(steps, steps, dtype=torch.bool).tril(-1).view(1, 1, steps, steps)"
+    )
+    (tmp_path / "layer.py").write_text(text)
+    bench = Bench.for_status(attentest.adapted(f"{tmp_path / 'layer.py'}:DecoderLayer"))
+    assert judge(bench, MEMORY[1]).status.value == "violation"
+
+
+@share(2)
 @pytest.mark.parametrize("mistake", MISTAKES)
 def test_mistakes_in_the_memory_mask_are_violations(mistake: str, tmp_path: Path):
     bench = layer(tmp_path, *MISTAKES[mistake])

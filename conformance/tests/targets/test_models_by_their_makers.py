@@ -53,6 +53,7 @@ def test_two_functions_that_build_a_model_are_one_question(tmp_path):
         read(tmp_path, CLASSES, MAKER, MAKER)
 
 
+@pytest.mark.proof
 def test_a_name_for_no_annotation_is_no_class_of_settings(tmp_path):
     flat = (SUPPORT / "wild_models" / "flat.py").read_text()
     path = tmp_path / "flat.py"

@@ -123,11 +123,6 @@ def test_norms_of_queries_and_keys_and_turned_parts_are_judged(tmp_path: Path, c
 MISTAKES = {
     "no scale": (CODE, " * self.size**-0.5", ""),
     "scale of the model": (CODE, "self.size**-0.5", "x.size(-1)**-0.5"),
-    "values turned": (
-        CODE,
-        "k = turned(q, cos, sin), turned(k, cos, sin)",
-        "k, v = turned(q, cos, sin), turned(k, cos, sin), turned(v, cos, sin)",
-    ),
     "keys not turned": (CODE, "turned(k, cos, sin)", "k"),
     "turned twice": (
         CODE,
@@ -147,6 +142,17 @@ def test_a_mistake_beside_given_positions_is_a_violation(tmp_path: Path, case: s
     backend = adapted(tmp_path, "NormedAttention", code.replace(right, wrong))
     assert any("with one mistake" in one for one in backend.assumed)
     assert broken(backend, *CLAUSES)
+
+
+@pytest.mark.proof
+def test_values_that_are_turned_by_given_positions_are_a_question(tmp_path: Path) -> None:
+    code = CODE.replace(
+        "k = turned(q, cos, sin), turned(k, cos, sin)",
+        "k, v = turned(q, cos, sin), turned(k, cos, sin), turned(v, cos, sin)",
+    )
+    assert code != CODE
+    with pytest.raises(Unclear, match="turns its values by rotary positions"):
+        adapted(tmp_path, "NormedAttention", code)
 
 
 @pytest.mark.proof

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 import torch
+from proof import share
 from torch import Tensor, nn
 
 import attentest
@@ -124,6 +125,7 @@ def _statuses(backend: Backend, seed: int) -> dict[str, Status]:
     return {clause: judge(bench, clause).status for clause in clauses}
 
 
+@share(2)
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("norm", SOUND)
 def test_norm_in_single_precision_is_measured_and_conforms(norm: type[Row], seed: int) -> None:

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 from mistaken_code import adapted, broken
+from proof import share
 
 from attentest.judging.bench import Bench
 from attentest.judging.judge import judge
@@ -53,6 +54,7 @@ def test_layer_without_a_mistake_conforms(code: str, tmp_path: Path) -> None:
     assert not broken(adapted(tmp_path, "WideBlock", code), "encoder.layer-formula")
 
 
+@share(2)
 @pytest.mark.parametrize(
     ("code", "old", "new"),
     [
@@ -75,6 +77,7 @@ def test_layer_with_one_mistake_that_no_design_makes_is_a_violation(
     assert verdict.status is Status.VIOLATION
 
 
+@share(2)
 @pytest.mark.parametrize(
     ("old", "new"),
     [

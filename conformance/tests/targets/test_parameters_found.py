@@ -32,6 +32,7 @@ def test_the_attention_of_the_library():
     conforms(found, verdicts)
 
 
+@share(2)
 @pytest.mark.parametrize(
     ("twin", "sound"),
     [
@@ -65,6 +66,7 @@ def test_a_packed_layout_is_said():
     assert any("(h n e) d -> (n h e) d: query, then key, then value" in o for o in found.remarks)
 
 
+@share(2)
 @pytest.mark.parametrize(("style", "activation"), parts.FEED_FORWARD.items())
 def test_feed_forward_in_every_style(style, activation):
     conforms(*judged("feed_forward", style, choices={"activation": activation}))
@@ -115,6 +117,7 @@ def test_learned_positions(style):
     same_lines(found)
 
 
+@share(2)
 @pytest.mark.parametrize(("style", "choices"), layers.ENCODER_LAYER.items())
 def test_encoder_layer_in_every_style(style, choices):
     conforms(*judged("encoder_layer", style, choices=choices, limits=Limits(dropout=False)))
@@ -132,6 +135,7 @@ def test_the_layers_of_the_library():
     )
 
 
+@share(2)
 @pytest.mark.parametrize(
     ("component", "twin", "sound", "clause"),
     [
@@ -175,6 +179,7 @@ def test_left_over_parameters_are_reported():
     assert any("no assignment gives" in one for one in found.remarks)
 
 
+@share(2)
 @pytest.mark.parametrize(("style", "choices"), models.ENCODER.items())
 def test_encoder_in_every_style(style, choices):
     conforms(*judged("encoder", style, choices=choices, limits=Limits(dropout=False)))
@@ -185,6 +190,7 @@ def test_decoder_in_every_style(style, choices):
     conforms(*judged("decoder", style, choices=choices, limits=Limits(dropout=False)))
 
 
+@share(2)
 @pytest.mark.parametrize("style", libraries.LIBRARIES)
 def test_layers_in_the_style_of_libraries(style):
     component, choices = libraries.LIBRARIES[style]

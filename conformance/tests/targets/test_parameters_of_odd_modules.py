@@ -8,6 +8,7 @@ import styles_of_parts as parts
 import styles_of_storage as storage
 import torch
 from finding import direct
+from proof import share
 from torch import nn
 
 from attentest.targets.adapt.parameters import find_table
@@ -61,6 +62,7 @@ ODD = (
 )
 
 
+@share(2)
 @pytest.mark.parametrize("component", sorted(set(COMPONENTS)))
 def test_a_module_of_another_component_raises_nothing(component):
     for build in (storage.Packed, layers.LongNames, models.Translator, parts.Lookup, *ODD):

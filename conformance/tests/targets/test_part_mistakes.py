@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 from mistaken_code import adapted, broken
+from proof import share
 
 from attentest.targets.adapt import Unclear
 
@@ -82,6 +83,7 @@ def test_part_without_a_mistake_conforms(name, code, clause, tmp_path: Path) -> 
     assert not broken(adapted(tmp_path, name, code), clause)
 
 
+@share(2)
 @pytest.mark.parametrize(
     ("code", "old", "new"),
     [
@@ -104,6 +106,45 @@ def test_ordered_attention_with_one_mistake_is_a_violation(code, old, new, tmp_p
     assert broken(backend, FORMULA)
 
 
+@pytest.mark.proof
+@pytest.mark.parametrize("sign", ["", "-"])
+def test_slopes_beside_a_mask_of_padding_are_judged(sign: str, tmp_path: Path) -> None:
+    code = BIASED.replace("-slopes", f"{sign}slopes").replace(
+        "def forward(self, x):", "def forward(self, x, attention_mask=None):"
+    )
+    padding = "later if attention_mask is None else later | ~attention_mask.bool()[:, None, None]"
+    code = code.replace("masked_fill(later", f"masked_fill({padding}")
+    backend = adapted(tmp_path, "CausalSelfAttention", code)
+    assert bool(broken(backend, FORMULA)) == (not sign)
+
+
+BARE = """
+from torch import nn
+from torch.nn.functional import scaled_dot_product_attention
+
+
+class CausalSelfAttention(nn.Module):
+    def __init__(self, width, heads):
+        super().__init__()
+        self.heads = heads
+        self.qkv, self.out = nn.Linear(width, 3 * width), nn.Linear(width, width)
+
+    def forward(self, x):
+        q, k, v = (
+            one.unflatten(-1, (self.heads, -1)).transpose(1, 2)
+            for one in self.qkv(x).chunk(3, dim=-1)
+        )
+        return self.out(scaled_dot_product_attention(q, k, v).transpose(1, 2).flatten(2))
+"""
+
+
+def test_attention_that_hides_nothing_is_not_read_as_turned(tmp_path: Path) -> None:
+    """A turn by the number of the head changes no score."""
+    backend = adapted(tmp_path, "CausalSelfAttention", BARE)
+    assert "attention_rotary" not in backend.choices
+
+
+@share(2)
 @pytest.mark.parametrize(
     ("old", "new"),
     [
@@ -148,6 +189,7 @@ def test_gated_network_with_one_mistake_is_a_violation(new: str, tmp_path: Path)
     assert broken(adapted(tmp_path, "PlainMLP", code), "feed_forward.formula")
 
 
+@share(2)
 @pytest.mark.parametrize(
     "new",
     [

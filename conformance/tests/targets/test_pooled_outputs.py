@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 from mistaken_code import adapted
+from proof import share
 
 from attentest.targets.adapt import Unclear
 
@@ -51,12 +52,14 @@ def said(folder: Path, code: str) -> str:
     return "\n".join(adapted(folder, "Classifier", code).assumed)
 
 
+@share(2)
 @pytest.mark.parametrize("code", [CODE, MASKED], ids=["ids", "mask"])
 @pytest.mark.parametrize("pooled", ["self.head(x.mean(1))", "self.head(x).amax(1)"])
 def test_a_mean_that_counts_padding_is_named(code: str, pooled: str, tmp_path: Path) -> None:
     assert COUNTED in said(tmp_path, code.replace("self.head(x)", pooled))
 
 
+@share(2)
 @pytest.mark.parametrize("code", [CODE, MASKED], ids=["ids", "mask"])
 @pytest.mark.parametrize(
     "pooled",

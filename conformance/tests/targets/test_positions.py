@@ -41,6 +41,7 @@ MISTAKEN = [
 """Tables in float32 with a mistake."""
 
 
+@share(2)
 @pytest.mark.parametrize("name", SINGLE)
 def test_table_in_single_precision_is_measured_and_conforms(name: str) -> None:
     report = attentest.check(f"{FILE}:{name}", "positional_encoding")

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 from mistaken_code import adapted, broken
+from proof import share
 
 from attentest.targets.adapt import Unclear
 
@@ -40,6 +41,7 @@ def test_dropout_of_the_input_is_a_violation(tmp_path: Path) -> None:
     assert broken(adapted(tmp_path, "AddNorm", code), BRANCH)
 
 
+@share(2)
 @pytest.mark.parametrize(
     "wrong",
     ["self.ln(self.dropout(Y)) + X", "self.ln(self.dropout(Y) + Y)", "self.ln(2 * Y + X)"],

@@ -2,6 +2,7 @@
 
 import pytest
 from folders import SUPPORT
+from proof import share
 
 import attentest
 from attentest.judging.bench import Bench
@@ -21,6 +22,7 @@ def statuses(name, *clauses):
 FILTERS = ("formula", "unchanged", "temperature", "top-k", "top-p", "shift")
 
 
+@share(2)
 @pytest.mark.parametrize(
     "name",
     [

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from proof import share
 
 from attentest.judging.bench import Bench
 from attentest.judging.judge import judge
@@ -81,6 +82,7 @@ def wrong(backend: Any) -> dict[str, str]:
     return {slug: one.message for slug, one in found.items() if one.status.value == "violation"}
 
 
+@share(2)
 @pytest.mark.parametrize(
     ("thing", "schedule"),
     [

@@ -58,3 +58,30 @@ def test_function_that_turns_queries_is_part_of_the_decoder_only_model_that_call
     inside = {one.name: one.inside for one in members(str(file)) or ()}
     assert inside["apply_rotary_pos_emb"] == "GPTJForCausalLM"
     assert not inside["fixed_pos_embedding"]
+
+
+SOUNDS = """
+import torch
+from torch import nn
+
+
+class Transcriber(nn.Module):
+    def __init__(self, n_mels, n_vocab, d_model, n_heads):
+        super().__init__()
+        self.conv = nn.Conv1d(n_mels, d_model, 3, padding=1)
+        self.embedding = nn.Embedding(n_vocab, d_model)
+        self.encoder = nn.TransformerEncoderLayer(d_model, n_heads, batch_first=True)
+        self.decoder = nn.TransformerDecoderLayer(d_model, n_heads, batch_first=True)
+        self.out = nn.Linear(d_model, n_vocab)
+
+    def forward(self, mel, tokens):
+        memory = self.encoder(self.conv(mel).mT)
+        later = nn.Transformer.generate_square_subsequent_mask(tokens.shape[1])
+        return self.out(self.decoder(self.embedding(tokens), memory, tgt_mask=later))
+"""
+
+
+@pytest.mark.proof
+def test_model_of_sounds_is_a_question_that_says_so(tmp_path: Path) -> None:
+    with pytest.raises(Unclear, match="hands one of its inputs to a convolution, conv,"):
+        adapted(tmp_path, "Transcriber", SOUNDS, component="model")

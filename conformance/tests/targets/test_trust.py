@@ -66,6 +66,7 @@ def test_code_is_judged_anyway_where_the_user_wants_it():
     assert report["layer_norm.formula"].status == "violation"
 
 
+@share(2)
 @pytest.mark.parametrize(
     ("name", "component"),
     [
@@ -107,6 +108,7 @@ def test_a_layout_that_fits_by_a_view_of_the_mask_is_measured():
     assert "shaped (B, Q, K), one for all heads (as a probing call shows)" in read
 
 
+@share(2)
 @pytest.mark.parametrize(
     ("name", "clause", "said"),
     [
@@ -188,6 +190,7 @@ class Waves(nn.Module):
         return x + self.table[:, : x.size(1)]
 
 
+@share(2)
 @pytest.mark.parametrize(
     ("thing", "component"),
     [

@@ -6,7 +6,7 @@ Then everything is active at once: there the rest is measured, and the structure
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
-from itertools import takewhile
+from itertools import product, takewhile
 from math import inf
 from typing import Annotated
 
@@ -14,11 +14,18 @@ import numpy as np
 
 from attentest.analysis.identify.finding import CANNOT_TELL, MEASURED, NONE_FITS, Evidence
 from attentest.analysis.identify.masking import NoMask, empty_row, fill
-from attentest.analysis.identify.norms import FORMULA, OF_RMS, norm_station, rms_candidates
+from attentest.analysis.identify.norms import (
+    FAR,
+    FORMULA,
+    OF_RMS,
+    norm_candidates,
+    norm_station,
+    rms_candidates,
+)
 from attentest.analysis.identify.parts import Part, bent, stilled
 from attentest.analysis.identify.reach import ARITHMETICS, NETWORKS, OF_KIND, axes_of, of_one_shape
 from attentest.analysis.identify.rounding import contradiction, rounds_equal_scores
-from attentest.analysis.identify.search import all_norms, flips, large, searched, silenced
+from attentest.analysis.identify.search import flips, large, searched, silenced
 from attentest.analysis.identify.station import Candidate, Station
 from attentest.analysis.identify.structure import SHAPED, TIED, WEIGHTED, ties
 from attentest.harness.errors import Absent, BackendError, Violation
@@ -35,9 +42,6 @@ WIDTH = 4
 
 _ASKED = ("mask_fill", "fully_masked_row", "loss_without_targets")
 """The choices that inputs of their own show, at the end."""
-
-FAR = 100.0
-"""By how many tolerances of the coarsest arithmetic an answer differs that none explains."""
 
 
 def reason_of(component: str, failure: Exception) -> str:
@@ -125,16 +129,20 @@ class Measurement:
     def _ranked(
         self, station: Station, part: Part, axes: Sequence[str], placed: Sequence[str]
     ) -> tuple[Sequence[str], list[Candidate]]:
-        """Return candidates for the norms, with the choices in which they differ."""
-        known = station.fits(part.choices)
-        rank = flips if known else all_norms
-        ranked = rank(station, part, axes)
-        if placed and not (known or station.fits(ranked[0][0])):
-            of_rms = [*OF_RMS, *placed[1:]]
-            others = rms_candidates(station, part.choices, of_rms)
-            if station.fits(others[0][0]) or others[0][1] < ranked[0][1]:
-                return of_rms, others
-        return axes, ranked
+        """Return candidates for the norms, with the choices in which they differ.
+
+        An epsilon is solved for where no value in use fits, of norms of either kind.
+        """
+        if station.fits(part.choices):
+            return axes, flips(station, part, axes)
+        ways: Sequence[tuple[Sequence[str], Callable[..., list[Candidate]]]]
+        ways = [(axes, norm_candidates), ([*OF_RMS, *placed[1:]], rms_candidates)]
+        found: list[tuple[Sequence[str], list[Candidate]]] = []
+        for solve, (own, rank) in product((False, True), ways if placed else ways[:1]):
+            found.append((own, rank(station, part.choices, own, solve=solve)))
+            if station.fits(found[-1][1][0][0]):
+                return found[-1]
+        return min(found, key=lambda one: one[1][0][1])
 
     def _together(self) -> None:
         """Measure the rest, with everything active, and confirm the structure."""

@@ -38,6 +38,9 @@ NUMBERS: Mapping[str, Sequence[Value]] = {
 }
 """Choices that are numbers, and the values that are tried."""
 
+FAR = 100.0
+"""By how many tolerances of the coarsest arithmetic an answer differs that none explains."""
+
 _GRID = [float(value) for value in np.logspace(-30, 3, 34)]
 
 
@@ -63,42 +66,49 @@ def norm_station(part: Part) -> Station:
     return Station.of(part.probe, norms_alone(part), inputs)
 
 
-def norm_candidates(station: Station, base: Choices, axes: Collection[str]) -> list[Candidate]:
+def norm_candidates(
+    station: Station, base: Choices, axes: Collection[str], *, solve: bool = True
+) -> list[Candidate]:
     """Return candidates for `axes`, the closest first; `base` holds the other choices.
 
-    The epsilon is solved for, under each combination of the others, where no value in use fits.
+    To `solve` is to find the epsilon, under each combination of the others, where no value in use
+    fits.
     """
     ranked = station.ranked(variations(base, axes))
-    if "norm_epsilon" not in axes or station.fits(ranked[0][0]):
+    if not solve or "norm_epsilon" not in axes or station.fits(ranked[0][0]):
         return ranked
     others = variations(base, [axis for axis in axes if axis != "norm_epsilon"])
     return station.ranked([*with_epsilons(station, others), *(one for one, _ in ranked)])
 
 
-def rms_candidates(station: Station, base: Choices, axes: Collection[str]) -> list[Candidate]:
+def rms_candidates(
+    station: Station, base: Choices, axes: Collection[str], *, solve: bool
+) -> list[Candidate]:
     """Return candidates for `axes` if the norms of a layer are RMS norms, the closest first.
 
     They have a bias where the norms of `base` have one. Those that compute in single precision are
-    tried where no others fit.
+    tried where no others fit. To `solve` is to find the epsilon where no value in use fits.
     """
     rms = base.but(norm_kind="rms", rms_bias=base.norm_bias)
     found: list[list[Candidate]] = []
     for arithmetic in ("as-computed", "float32"):
         every = variations(rms.but(rms_arithmetic=arithmetic), axes)
-        tried = [one for one in every if one.rms_weight != "none"]
-        found.append(station.ranked(tried))
-        if not station.fits(found[-1][0][0]) and "rms_epsilon" in axes:
-            found.append(_solved(station, tried, found[-1]))
+        found.append(station.ranked(one for one in every if one.rms_weight != "none"))
         if station.fits(found[-1][0][0]):
             return found[-1]
+    for ranked in tuple(found) if solve and "rms_epsilon" in axes else ():
+        found.append(_solved(station, ranked))
+        closest, difference = found[-1][0]
+        if station.fits(closest):
+            return found[-1]
+        if difference > FAR * station.tolerance(closest.but(rms_arithmetic="float32")):
+            break  # rounding is less than what is left
     return min(found, key=lambda ranked: ranked[0][1])
 
 
-def _solved(
-    station: Station, tried: Sequence[Choices], ranked: Sequence[Candidate]
-) -> list[Candidate]:
-    """Return the candidates `tried` with the epsilon of RMS norms that comes closest to each."""
-    alike = dict.fromkeys(one.but(rms_epsilon=0.0) for one in tried)
+def _solved(station: Station, ranked: Sequence[Candidate]) -> list[Candidate]:
+    """Return the candidates `ranked` with the epsilon of RMS norms that comes closest to each."""
+    alike = dict.fromkeys(one.but(rms_epsilon=0.0) for one, _ in ranked)
     ways = (solved_epsilon(station, one, "rms_epsilon") for one in alike)
     solved = [one for one, _ in station.ranked(ways)]
     fitting = list(takewhile(station.fits, solved))

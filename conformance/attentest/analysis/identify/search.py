@@ -6,7 +6,6 @@ from math import prod
 
 from attentest.analysis.identify.norms import (
     epsilon_of,
-    norm_candidates,
     options,
     short_epsilon,
     solved_epsilon,
@@ -78,11 +77,6 @@ def _of_a_token(known: Choices) -> Iterator[Choices]:
     yield from variations(known, [*axes, "norm_variance", "norm_epsilon_place"])
     rms = known.but(norm_kind="rms", rms_bias=known.norm_bias)
     yield from (one for one in variations(rms, [*axes, "rms_weight"]) if one.rms_weight != "none")
-
-
-def all_norms(station: Station, part: Part, axes: Collection[str]) -> list[Candidate]:
-    """Return candidates for the formula and the placement of the norms, in all combinations."""
-    return norm_candidates(station, part.choices, axes)
 
 
 def flips(station: Station, part: Part, axes: Collection[str]) -> list[Candidate]:

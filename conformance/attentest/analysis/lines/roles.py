@@ -80,10 +80,11 @@ def _families(formula: Formula, runs: int, step: Step) -> Iterator[list[Role]]:
 def _names(step: Step) -> tuple[str, ...]:
     """Return the names that a step shares with others: of other layers, parts and inputs."""
     own = step.name.rpartition(".")[2]
+    placed = re.sub(r"^repeated (turned|normalised) ", "repeated ", own)  # keys are, values not
     return (
         re.sub(r"\d+", "N", step.name),
         own,
-        re.sub(r"\b(query|key|value)\b", "input", own),
+        re.sub(r"\b(query|key|value)\b", "input", placed),
         step.name.split()[-1],
     )
 

@@ -213,7 +213,7 @@ _RUN = TorchRecording.run.__code__
 def _swapped(swap: Swap, value: Any) -> Any:
     """Return `value` with the tensors in it swapped, whatever it is nested in."""
     if isinstance(value, Tensor):
-        array = _array(value) if value.shape == swap.taken.shape else None
+        array = _array(value) if value.shape == swap.taken.shape[: value.ndim] else None
         taken = array is not None and same(array, swap.taken)
         return _new(swap.given, value) if taken else value
     if type(value) in (tuple, list):
@@ -225,7 +225,10 @@ def _swapped(swap: Swap, value: Any) -> Any:
 
 def _new(put: Array, target: Tensor) -> Tensor:
     """Return `put` as a tensor like `target`, of its own shape."""
-    return torch.from_numpy(np.array(put)).to(device=target.device, dtype=target.dtype)
+    made = torch.from_numpy(np.array(put))
+    if target.is_complex():
+        made = torch.view_as_complex(made.to(target.real.dtype).contiguous())
+    return made.to(device=target.device, dtype=target.dtype)
 
 
 def place_of(frame: FrameType) -> Place:
@@ -267,11 +270,16 @@ def name_of(func: Any) -> str:
 
 
 def _array(tensor: Tensor) -> Array | None:
-    """Return a copy of the values, in float64 where they are numbers of half precision."""
+    """Return a copy of the values, in float64 where they are numbers of half precision.
+
+    Complex numbers have a last axis of two: real and imaginary part.
+    """
     try:
         if tensor.numel() > LARGEST or tensor.is_meta:
             return None
         plain = tensor.detach()
+        if plain.is_complex():
+            plain = torch.view_as_real(plain.resolve_conj())
         if plain.dtype in (torch.bfloat16, torch.float16):
             plain = plain.double()
         return np.array(to_array(plain))

@@ -1,6 +1,7 @@
 """Which component a piece of code is, by its name."""
 
 import re
+from itertools import pairwise
 from types import ModuleType
 
 from attentest.targets.adapt.reading import Unclear
@@ -140,6 +141,9 @@ _AS_ARGUMENT = {
 _ENDS = ("mlp", "ffn", "mha")
 """Last letters that say a component after a prefix in capitals, as in `CLIPMLP`."""
 
+_PLACED_NORMS = {(one, "norm") for one in ("pre", "post", "deep", "sandwich", "peri", "double")}
+"""Words that say where the norms of a layer or a block are."""
+
 _MAKES = {"make", "create", "get", "generate", "build", "compute"}
 """The words that the name of a function which makes masks begins with."""
 
@@ -212,6 +216,8 @@ def component_guessed(name: str) -> str:
     if "".join(words).endswith(_BLOCK):
         found = _USUAL[_BLOCK]
     found = found or next((_COMPONENT[run] for run in runs if run in _COMPONENT), "")
+    if words[-1] in ("layer", "block") and any(one in _PLACED_NORMS for one in pairwise(words)):
+        found = "encoder_layer" if found == "layer_norm" else found
     ends = (_COMPONENT[end] for end in _ENDS if words[-1].endswith(end))
     found = found or next(ends, "")  # as in "CLIPMLP"
     found = found or next((_USUAL[word] for word in words if word in _USUAL), "")

@@ -28,6 +28,7 @@ from attentest.targets.adapt.fillings import (
 )
 from attentest.targets.adapt.names import AT_CALLS, CONFIGURATION, NORM_FACTORIES, RATIO, SIZES
 from attentest.targets.adapt.objects.configuration import Fields, fields_read, holds_settings
+from attentest.targets.adapt.objects.made_settings import made_settings
 from attentest.targets.adapt.objects.parts import class_given, parts_of, several_parts
 from attentest.targets.adapt.objects.settings import (
     is_configuration,
@@ -286,11 +287,12 @@ def _configuration(
 ) -> Construction:
     """Return how the configuration `own` is made: with the fields that the constructor reads."""
     rest = {name: one.value(PROBED) for name, one in read.items() if one is not None}
+    made = made_settings(thing, own)
 
     def fill(name: str, known: Collection[str]) -> Filling | None:
         # A configuration can be stored: what is no number is a name in it.
         parameter = inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=str)
-        return filling_of(name, parameter, component, reading, [name, *known])
+        return filling_of(name, parameter, component, reading, [name, *known]) or made.filling(name)
 
     def read_at(sizes: Sizes) -> Fields[Filling]:
         others = {name: one.value(sizes) for name, one in read.items() if one is not None}
@@ -310,7 +312,7 @@ def _configuration(
     given = {name: fixed(value) for name, value in reading.given.items() if name not in read}
     later = {name: fixed(value) for name, value in AT_CALLS.items() if mentions(thing, name)}
     found = {**later, **fields.found, **given}
-    return Construction(fields.make, found, frozenset(found))
+    return Construction(fields.make, found, frozenset(found), remark=made.remark(own))
 
 
 def _settings(

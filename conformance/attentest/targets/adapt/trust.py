@@ -31,6 +31,7 @@ from attentest.targets.adapt.recognise import (
     scaled_rows,
     scaled_table,
 )
+from attentest.targets.adapt.unspecified import scores
 from attentest.targets.adapt.unspecified.added_positions import demand_rows_alone
 from attentest.targets.adapt.unspecified.branches import LAYERS, of_norms, of_sums
 from attentest.targets.adapt.unspecified.contexts import unattended
@@ -130,7 +131,8 @@ def _of_numbers(
         )
     other = ""
     if code.component in _MEASURED_UNDER_CAUSAL_MASKS or not explained(findings):
-        other = _causal(probe, adapter)
+        by_itself = found.choices.get("attention_causality") == "built-in"
+        other = "" if found.mistake and by_itself else _causal(probe, adapter)
     choices = {**found.choices, **_measured(findings)}
     routing.demand_divisor(code, adapter, found, choices)
     if not other and not any("epsilon" in one for one in declared):
@@ -161,6 +163,8 @@ def _of_numbers(
         other = recognised(found.observed, code.component, adapter, found.table, choices)
         line = nearest() if other and code.component == "multi_head_attention" else ""
     other = other or drawn_buffers(code, probe)
+    if not other and (seen := scores.observed(probe, adapter, found)):
+        other = _of_scores(seen, adapter, found.table, Choices.of(dict(choices)))
     if not other and found.observed and code.component in LAYERS:
         other = _of_layers(code.component, adapter, found, Choices.of(dict(choices)), later=later)
     if other:
@@ -214,6 +218,17 @@ def _of_layers(
             return weighed
         alike = holds_where_rows_are_alike(seen, adapter, component, found.table, known)
     return "the weights of its attention are those of no option" if alike else ""
+
+
+def _of_scores(seen: Observed, adapter: Adapter, table: Table, known: Choices) -> str:
+    """Return what attention has in the place of its weights that is a design, "" for a mistake."""
+    component = adapter.component
+    for design in (scores.of_lengths, scores.of_turned_values):
+        if other := design(seen, adapter, component, table, known):
+            return other
+    other = scores.without_softmax(seen, adapter, component, table, known)
+    with probing.undisturbed():
+        return "" if other and _catalogued(component, table, seen, known) else other
 
 
 def _without_a_place(code: Code, names: Iterable[str]) -> Uncovered:

@@ -27,6 +27,7 @@ from attentest.targets.adapt.names import (
     words,
 )
 from attentest.targets.adapt.objects.configuration import fields_read, holds_settings
+from attentest.targets.adapt.objects.made_settings import made_settings
 from attentest.targets.adapt.objects.settings import (
     settings_classes,
     settings_doubts,
@@ -344,11 +345,13 @@ class Options:
 
     def _namespace(self, own: str) -> str:
         """Return the expression of a configuration with the fields that the constructor reads."""
+        made = made_settings(self.top, own).fields
 
         def fill(name: str, known: Mapping[str, str]) -> str | None:
             if name in self.reading.given:
                 return repr(self.reading.given[name])
-            return self._plain(name, [name, *known])
+            said = self._plain(name, [name, *known])
+            return repr(made[name]) if said is None and name in made else said
 
         with undisturbed():
             fields = fields_read(

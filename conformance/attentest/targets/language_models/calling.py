@@ -241,7 +241,10 @@ def _with_part(model: nn.Module, call: Call) -> Call | str:
 
 
 def _separates(model: nn.Module, call: Call) -> bool:
-    """Say whether sequences leave one another as they are, and their tokens do not."""
+    """Say whether sequences leave one another as they are, and their tokens do not.
+
+    Outputs that are no numbers, as where a token sees no key, show neither.
+    """
     tokens, function = probe_tokens(), call.compiled()
     try:
         with undisturbed():
@@ -251,6 +254,8 @@ def _separates(model: nn.Module, call: Call) -> bool:
             after = function(model, moved)
     except Exception:  # code that a user wrote may raise anything
         return False
+    if before.isnan().any():
+        return True
     same = torch.isclose(before, after, rtol=1e-5, atol=1e-6).all(-1)
     return bool(same[2].all()) and not bool(same[:2, -1].any())
 

@@ -1,16 +1,17 @@
 """The inference of how a whole model is called: arguments by names, the rest by probing calls."""
 
 import inspect
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import islice
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from attentest.targets.adapt.parameters.building import DISTINCT
 from attentest.targets.adapt.probing import undisturbed
-from attentest.targets.adapt.reading import Reading, Unclear
+from attentest.targets.adapt.reading import Reading, Unclear, Uncovered
 from attentest.targets.adapt.ungiven import ungiven
 from attentest.targets.models import arguments
 from attentest.targets.models.calling import Call, Conventions
@@ -81,6 +82,33 @@ def probe_of(built: Building, sizes: Sizes) -> Probe:
     return Probe(model, sizes, built.doubled)
 
 
+_NO_TEXT = (
+    "{} hands one of its inputs to a convolution, {}, and not to a table of words: it is none of "
+    "tokens, as of sounds or images. Whole models of text alone are judged. Its parts can be "
+    "judged one by one. What is judged, and what is not: docs/what-is-judged.md"
+)
+
+
+def _convolved(model: nn.Module, call: Callable[[], object]) -> str:
+    """Return the first convolution of `model` that gets tokens in a call, "" for none."""
+    found: list[str] = []
+
+    def entered(path: str, _: nn.Module, inputs: tuple[object, ...]) -> None:
+        if any(isinstance(one, Tensor) and not one.is_floating_point() for one in inputs):
+            found.append(path)
+
+    hooks = [
+        one.register_forward_pre_hook(partial(entered, path))
+        for path, one in model.named_modules()
+        if isinstance(one, nn.Conv1d | nn.Conv2d | nn.Conv3d)
+    ]
+    if hooks:
+        call()
+    for hook in hooks:
+        hook.remove()
+    return found[0] if found else ""
+
+
 def infer(built: Building, name: str, doc: str, reading: Reading) -> Inferred:
     """Return how the model is called; Unclear, with what to add, where no call fits."""
     knows = {"source_pad", "target_pad"} & built.known
@@ -101,6 +129,8 @@ def infer(built: Building, name: str, doc: str, reading: Reading) -> Inferred:
             if score == SURE:
                 break
     if call is None:
+        if path := _convolved(probe.model, lambda: _best(probe, plain_call, iter([{}]))):
+            raise Uncovered(_NO_TEXT.format(name, path))
         raise Unclear(
             f"{name} could not be called as a whole model ({read.words}): {failure}. Say which "
             f"argument is which with --argument source=NAME, target=NAME, source_mask=NAME or "

@@ -96,7 +96,9 @@ class Recognition:
         if name in self._language_models:
             return {"component": "language_model", "inside": inside}
         if makes_models(name, thing):
-            return {"component": "model"}
+            named = inspect.unwrap(thing).__code__.co_names
+            is_judged = any(one in named for one in self._language_models)
+            return {"component": "" if is_judged else "model"}  # its class is judged by itself
         if makes_several(name, thing, Reading()):
             return {"component": "target_mask"}
         if name in self._encoders:

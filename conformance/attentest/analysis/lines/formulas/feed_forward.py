@@ -35,12 +35,14 @@ def feed_forward(formula: Formula, part: str, x: Step) -> Step:
     return linear(formula, f"{prefix}outer", hidden, x.axes[-1], "outer layer")
 
 
+def _others(chosen: str) -> dict[str, Callable[[Array], Any]]:
+    """Return the options of the activation that were not chosen."""
+    known = ("relu", "gelu", "gelu-tanh", "gelu-sigmoid", "silu", "sigmoid", "relu-squared")
+    return {name: partial(activate, name) for name in known if name != chosen}
+
+
 def _activated(formula: Formula, part: str, x: Step, words: str) -> Step:
     chosen = formula.choices.activation
-    known = ("relu", "gelu", "gelu-tanh", "gelu-sigmoid", "silu", "sigmoid", "relu-squared")
-    others: dict[str, Callable[[Array], Any]] = {
-        name: partial(activate, name) for name in known if name != chosen
-    }
     return formula.step(
         part,
         "activated",
@@ -50,7 +52,7 @@ def _activated(formula: Formula, part: str, x: Step, words: str) -> Step:
         axes=x.axes,
         mistakes=[
             Mistake(f"{name}({words})", function)
-            for name, function in {**others, **_ACTIVATIONS}.items()
+            for name, function in {**_others(chosen), **_ACTIVATIONS}.items()
             if name != chosen
         ],
     )
@@ -79,6 +81,10 @@ def _gated(formula: Formula, part: str, gate: Step, activated: Step, inner: Step
             Mistake("act(x W1 + b1) alone", lambda a, i: act(i)),
             Mistake("act(x W1 + b1) * (x W1 + b1)", lambda a, i: act(i) * i),
             Mistake("act(x W_g + b_g) * (x W_g + b_g)", lambda a, i: a * gate.value),
+            *(  # numbers without the gate do not show the activation of their author
+                Mistake(f"{name}(x W1 + b1) alone", lambda a, i, other=other: other(i))
+                for name, other in _others(formula.choices.activation).items()
+            ),
         ],
     )
 

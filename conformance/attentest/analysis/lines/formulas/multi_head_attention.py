@@ -35,10 +35,10 @@ def multi_head_attention(
     prefix = f"{part}." if part else ""
     heads = formula.sizes.heads
     shared = key_heads(formula.sizes, formula.choices)
-    keys = key.axes[1] if key.axes[1] != query.axes[1] else "K"
+    columns = key.axes[1] if key.axes[1] != query.axes[1] else "K"
     heads_of = {}
     for name, x in (("query", query), ("key", key), ("value", value)):
-        place = query.axes[1] if name == "query" else keys
+        place = query.axes[1] if name == "query" else columns
         projected = linear(formula, f"{prefix}{name}", x, "D", f"{name} projection")
         count = heads if name == "query" else shared
         heads_of[name] = formula.step(
@@ -51,12 +51,17 @@ def multi_head_attention(
         )
     _packed(formula, part, [heads_of["query"], heads_of["key"], heads_of["value"]])
     _packed(formula, part, [heads_of["key"], heads_of["value"]])
-    if shared != heads:
-        _repeated(formula, part, "key", heads_of["key"], heads // shared, first=True)
-    placed = placed_heads(formula, choices, part, heads_of["query"], heads_of["key"])
+    projected_key = heads_of["key"]
+    placed = placed_heads(formula, choices, part, heads_of["query"], projected_key)
     heads_of |= dict(zip(("query", "key"), placed, strict=True))
-    for name in ("key", "value") if shared != heads else ():
-        heads_of[name] = _repeated(formula, part, name, heads_of[name], heads // shared)
+    if shared != heads:
+        times, keys = heads // shared, "key heads"
+        if heads_of["key"] is not projected_key:  # some code repeats keys before they are placed
+            _repeated(formula, part, keys, projected_key, times, optional=True)
+            how = "turned" if choices.attention_rotary != "none" else "normalised"
+            keys = f"{how} key heads"
+        heads_of["key"] = _repeated(formula, part, keys, heads_of["key"], times)
+        heads_of["value"] = _repeated(formula, part, "value heads", heads_of["value"], times)
     mask = _with_own(formula, choices, part, mask, query.value.shape[1])
     biased = choices.relative_bias.startswith("alibi")
     q, k, v = (heads_of[name] for name in ("query", "key", "value"))
@@ -83,27 +88,24 @@ def multi_head_attention(
 
 
 def _repeated(
-    formula: Formula, part: str, name: str, x: Step, times: int, *, first: bool = False
+    formula: Formula, part: str, heads: str, x: Step, times: int, *, optional: bool = False
 ) -> Step:
-    """Add the heads of keys or values, each as often as it has query heads.
-
-    Some code repeats keys `first`, before they are turned.
-    """
+    """Add the `heads` of keys or values, each as often as it has query heads."""
     return formula.step(
         part,
-        f"{name} heads, repeated first" if first else f"repeated {name} heads",
+        f"repeated {heads}",
         lambda x: repeat(x, times),
         x,
-        text=f"each {name} head for {times} query heads in a row",
+        text=f"each of the {heads} for {times} query heads in a row",
         axes=x.axes.replace("G", "H"),
-        optional=first,
+        optional=optional,
         mistakes=[
             Mistake(
-                f"the {name} heads dealt out in turn: 0, 1, .., 0, 1, ..",
+                f"the {heads} dealt out in turn: 0, 1, .., 0, 1, ..",
                 lambda x: np.tile(x, (1, times, 1, 1)),
             ),
             Mistake(
-                f"the first {name} head for all query heads",
+                f"the first of the {heads} for all query heads",
                 lambda x: np.repeat(x[:, :1], x.shape[1] * times, axis=1),
             ),
         ],

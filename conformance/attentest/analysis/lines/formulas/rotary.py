@@ -63,6 +63,7 @@ def turned_heads(
     both = columns(formula.choices, x.value.shape[-1])
     _columns(formula, part, f"{what} " * bool(what), x, both)
     _turned_columns(formula, part, f"{what} " * bool(what), x, waves)
+    _in_pairs(formula, part, f"{what} " * bool(what), x, waves, both)
     return formula.step(
         part,
         f"turned {what}" if what else "result",
@@ -161,7 +162,7 @@ def _constants(formula: Formula, part: str, speeds: Array, base: float) -> None:
 
 
 def _spread(formula: Formula, part: str, angles: Step, waves: Sequence[Step]) -> None:
-    """Add the optional forms of the tables: those of all positions, and of every column."""
+    """Add the optional forms of the tables: of all positions, of every column, and both in one."""
     halves = formula.choices.rotary_pairs == "halves"
     long = np.arange(formula.sizes.max_length)[:, None] * formula.steps[angles.number - 1].value
     for name, value, axes in (
@@ -177,6 +178,19 @@ def _spread(formula: Formula, part: str, angles: Step, waves: Sequence[Step]) ->
         times = (1,) * (value.ndim - 1) + (2,)
         spread = np.tile(value, times) if halves else np.repeat(value, 2, axis=-1)
         _constant(formula, part, f"{name} of every column", spread, axes)
+    formula.step(
+        part,
+        "cosines and sines",
+        lambda *waves: np.stack(waves, axis=-1),
+        *waves,
+        text="cos + i sin of the angles",
+        axes=f"{waves[0].axes}C",
+        optional=True,
+        mistakes=[
+            Mistake("sin + i cos of the angles", lambda c, s: np.stack([s, c], axis=-1)),
+            Mistake("cos - i sin of the angles", lambda c, s: np.stack([c, -s], axis=-1)),
+        ],
+    )
 
 
 def _columns(formula: Formula, part: str, what: str, x: Step, both: Sequence[Array]) -> None:
@@ -247,6 +261,39 @@ def _turned_columns(formula: Formula, part: str, what: str, x: Step, waves: Sequ
                 ),
             ],
         )
+
+
+def _in_pairs(
+    formula: Formula,
+    part: str,
+    what: str,
+    x: Step,
+    waves: Sequence[Step],
+    both: Sequence[Array],
+) -> None:
+    """Add the optional forms with an axis for each pair, which complex numbers have."""
+    add = partial(formula.step, part, optional=True)
+
+    def paired(x: Array) -> Array:
+        return np.stack([x[..., one] for one in both], axis=-1)
+
+    def turned_pairs(x: Array, cosines: Array, sines: Array) -> Array:
+        return paired(_turned(x, cosines, sines, both))
+
+    axes = f"{x.axes[:-1]}NC"
+    add(f"{what}pairs", paired, x, text="a + bi for each pair (a, b)", axes=axes)
+    add(
+        f"turned {what}pairs",
+        turned_pairs,
+        x,
+        *waves,
+        text="(a + bi) (cos + i sin) for each pair (a, b)",
+        axes=axes,
+        mistakes=[
+            Mistake("(a + bi) (cos - i sin)", lambda x, c, s: turned_pairs(x, c, -s)),
+            Mistake("(a + bi) (sin + i cos)", lambda x, c, s: turned_pairs(x, s, c)),
+        ],
+    )
 
 
 def _constant(formula: Formula, part: str, name: str, value: Array, axes: str) -> None:

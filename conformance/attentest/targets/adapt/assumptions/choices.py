@@ -102,8 +102,13 @@ def assumed(
 
 
 def assumed_of_code(declared: Mapping[str, Value], reading: Reading, code: Code) -> Iterator[str]:
-    """Yield what is assumed of the choices of a component."""
-    denials = dict(denied(declared, code.component, arguments_of(code, reading)))
+    """Yield what is assumed of the choices of a component.
+
+    No argument of the code denies what is decided around it, as the base of tables that are given.
+    """
+    decided = code.wrapper.decides if code.wrapper is not None else ()
+    own = {name: value for name, value in declared.items() if name not in decided}
+    denials = dict(denied(own, code.component, arguments_of(code, reading)))
     return assumed(declared, reading, denials)
 
 

@@ -99,6 +99,8 @@ def around_mistake_of_part(
     if "mask" not in adapter.arguments.roles:
         seen = _without_mask(component, seen)
     measured = {name: one.measured for name, one in findings.items() if one.measured is not None}
+    if _hides_nothing(component, found, measured):
+        return found
     names = (*_NO_DESIGN.get(component, ()), *(_BY_NAME if not guessed else ()))
     clock = Clock(SECONDS)
     with undisturbed():
@@ -109,6 +111,19 @@ def around_mistake_of_part(
                 choices = {**found.choices, **added}
                 return replace(found, choices=choices, mistake=variant.names[0])
     return found
+
+
+def _hides_nothing(component: str, found: FoundTable, known: Mapping[str, Value]) -> bool:
+    """Say whether attention is that of the reference without a mask, and should be causal.
+
+    Positions that turn nothing give these numbers too, and are no part of it.
+    """
+    seen = found.observed
+    if component != "multi_head_attention" or seen is None:
+        return False
+    plain = Choices.of({**found.choices, **known, "attention_causality": "by-mask"})
+    with undisturbed():
+        return gives(Variant({}, (), plain), component, found.table, _without_mask(component, seen))
 
 
 def _without_mask(component: str, seen: Observed) -> Observed:

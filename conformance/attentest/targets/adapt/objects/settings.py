@@ -43,7 +43,7 @@ def settings_classes(thing: Callable[..., Any], own: str) -> Sequence[type]:
     `DecoderConfig` for `DecoderLayer`.
     """
     parameter = constructor_arguments(thing).get(own)
-    read = _fields_read(thing, own)
+    read = fields_read_of(thing, own)
     annotated = _annotated(parameter.annotation) if parameter is not None else []
     for found in classes_near(thing, _is_named, _NO_SETTINGS):
         fitting = list(dict.fromkeys(one for _, one in found if read <= _fields_of(one)))
@@ -120,7 +120,7 @@ def _annotated(annotation: Any) -> list[str]:
 
 
 @lru_cache(maxsize=1024)
-def _fields_read(thing: Callable[..., Any], own: str) -> frozenset[str]:
+def fields_read_of(thing: Callable[..., Any], own: str) -> frozenset[str]:
     """Return the fields of the argument `own` that the code of the constructor reads."""
     found: set[str] = set()
     for node in ast.walk(_tree(getattr(thing, "__init__", thing))):

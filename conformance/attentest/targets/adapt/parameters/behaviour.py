@@ -133,7 +133,11 @@ def drawn(component: str, sizes: Sizes, rng: np.random.Generator) -> list[Inputs
         "residual": [(x, rng.normal(size=(width, width)))],
         "embedding": [(source,)],
         "encoder_layer": [(x, None), (x, own), (x, earlier)],
-        "decoder_layer": [(x, memory, None, None), (x, memory, keep.repeat(QUERIES, 2), own)],
+        "decoder_layer": [
+            (x, memory, None, None),
+            (x, memory, keep.repeat(QUERIES, 2), own),
+            (x, memory, None, earlier),
+        ],
         "model": [(source, target)],
     }
     tries |= {"encoder": tries["encoder_layer"], "decoder": tries["decoder_layer"]}

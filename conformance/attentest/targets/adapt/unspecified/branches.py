@@ -86,7 +86,9 @@ def _pairs(
 ) -> Iterator[tuple[Floats, Floats]]:
     for start in starts:
         for branch in branches:
-            if start.shape == branch.shape == end.shape and not _is_near(start, end):
+            if not start.shape == branch.shape == end.shape or _is_near(start, end):
+                continue
+            if all(np.isfinite(one).all() for one in (start, branch, end)):
                 yield start, branch
 
 

@@ -43,8 +43,6 @@ _NO_DESIGN = (
     "attention.scale-multiplied",
     "attention.softmax-over-queries",
     "multi_head_attention.keys-not-turned",
-    "multi_head_attention.values-turned",
-    "multi_head_attention.values-turned-too",
     "multi_head_attention.turned-twice",
     "multi_head_attention.pairs-of-keys-mixed",
     "multi_head_attention.second-halves-crossed",

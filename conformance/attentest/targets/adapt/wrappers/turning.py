@@ -128,7 +128,7 @@ def _accepted(code: Code, reading: Reading, names: list[str]) -> Iterator[Wrappe
         if whole and "part" in options:
             return
         sentence = f"assumed {GIVEN.format(' and '.join(names), words)}, and the base 10,000"
-        wrapper = Wrapper(Turned, TURNED_SOURCE, HEAD_WIDTH, sentence, options)
+        wrapper = Wrapper(Turned, TURNED_SOURCE, HEAD_WIDTH, sentence, options, ("rotary_base",))
         output = _answer(wrapper(module, _WIDE), adapter)
         if output is None or any(torch.allclose(output, other) for other in seen):
             continue

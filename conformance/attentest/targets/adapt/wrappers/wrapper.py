@@ -19,7 +19,8 @@ WIDTHS = "(sizes.d_model, sizes.d_ff)"
 class Wrapper:
     """The class `cls`, called with a module, the size `width` and `options`.
 
-    `source` is its code as a text of its own, and `sentence` says what it does.
+    `source` is its code as a text of its own, and `sentence` says what it does. Choices that it
+    `decides` are none of the module's.
     """
 
     cls: type[nn.Module]
@@ -27,6 +28,7 @@ class Wrapper:
     width: str
     sentence: str
     options: Mapping[str, Any] = field(default_factory=dict)
+    decides: tuple[str, ...] = ()
 
     def size(self, sizes: Sizes) -> int | tuple[int, int]:
         """Return the size that it is built with."""

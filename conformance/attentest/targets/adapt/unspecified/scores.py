@@ -1,0 +1,232 @@
+"""Attention of other designs: cosines for scores, no softmax, values that are turned.
+
+All have published forms that are correct, and that no option of the spec describes. Laws show them,
+in attention by itself as in layers.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from copy import deepcopy
+from functools import cache
+from itertools import product
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from attentest.analysis.diagnosis.variants import Variant
+from attentest.faults import Fault, faults
+from attentest.targets.adapt.adapter import Adapter
+from attentest.targets.adapt.encoders.idle_norms import gives
+from attentest.targets.adapt.parameters.behaviour import Run, Sample
+from attentest.targets.adapt.parameters.found import FoundTable, Observed
+from attentest.targets.adapt.parameters.trials.open_choices import LOOSE
+from attentest.targets.adapt.parameters.trials.shown import TURNED
+from attentest.targets.adapt.parameters.trials.trial import places
+from attentest.targets.adapt.probing import SIZES, Probe, undisturbed
+from attentest_spec import Choices, Table
+from attentest_spec.choices import Value
+from attentest_spec.mapping import Place
+from attentest_spec.setting import Floats
+from attentest_spec.torch import to_array
+from attentest_spec.torch.flops import OperationMode
+
+_MADE_OF_IT = ("multi_head_attention", "encoder_layer", "decoder_layer", "encoder", "decoder")
+ATTENDING = ("attention", *_MADE_OF_IT)
+"""The components of which every output depends on attention."""
+
+
+def observed(probe: Probe, adapter: Adapter, found: FoundTable) -> Observed | None:
+    """Return what was seen of code with attention, None for other code, and where a map is missing.
+
+    Attention alone has no parameters, and is called for it.
+    """
+    if adapter.component in _MADE_OF_IT and found.table:
+        return found.observed if found.observed and found.observed.run.samples else None
+    if adapter.component != "attention" or found.observed:
+        return None
+    given = probe.given(adapter)
+    output = probe.called(adapter, given)
+    if isinstance(output, str):
+        return None
+    inputs = tuple(None if one is None else to_array(one) for one in given.values())
+    return Observed(probe.built, SIZES, Run({}, samples=[Sample(inputs, to_array(output))]))
+
+
+_OF_LENGTHS = (
+    "its scores do not depend on the lengths of its queries, and do on their directions: queries "
+    "are normed before they are compared, as in cosine attention"
+)
+_LONGER, _REVERSED = 4.0, -1.0
+"""Factors of queries that change their lengths alone, and their directions alone."""
+
+
+def of_lengths(
+    seen: Observed, call: Callable[..., Any], component: str, table: Table, known: Choices
+) -> str:
+    """Recognise scores of queries that are divided by their lengths, "" for others.
+
+    Norms of queries and keys that have weights are a choice of the spec, and are not meant.
+    """
+    if "query_norm.gain" in table:
+        return ""
+    found = places(component, table, seen.run.own, seen.sizes, known)
+    with undisturbed():
+        for queries in _queries(found) if table else [[]]:
+            plain, longer, reverse = (
+                _scaled(seen, call, queries, _left_over(seen, found), by)
+                for by in (1.0, _LONGER, _REVERSED)
+            )
+            if _is_near(plain, longer) and reverse is not None and not _is_near(plain, reverse):
+                return _OF_LENGTHS
+    return ""
+
+
+def _queries(found: Mapping[str, Place]) -> Iterator[list[Place]]:
+    """Yield the parameters that make the queries of each attention."""
+    for name, place in found.items():
+        start, is_query, _ = name.rpartition("query.weight")
+        if is_query:
+            bias = found.get(f"{start}query.bias")
+            yield [place, *([bias] if bias else [])]
+
+
+def _left_over(seen: Observed, found: Mapping[str, Place]) -> list[str]:
+    """Return the biases that have no place: they may be added to queries."""
+    placed = {name for place in found.values() for name in place.names(seen.run.own)}
+    return [name for name in seen.run.own if "bias" in name and name not in placed]
+
+
+def _scaled(
+    seen: Observed, call: Callable[..., Any], scaled: list[Place], zero: list[str], factor: float
+) -> Floats | None:
+    """Return the output for the first sample with queries times `factor`, None for none.
+
+    They are made by the parameters `scaled`, or are the first input where there are none. Those
+    called `zero` are 0.
+    """
+    query, *rest = seen.run.samples[0].inputs
+    if not scaled and query is not None:
+        return _answer(seen.module, call, [query * factor, *rest])
+    module = deepcopy(seen.module)
+    own = dict(module.named_parameters(remove_duplicate=False))
+    try:
+        with torch.no_grad():
+            for name in zero:
+                own[name].zero_()
+            for place in scaled:
+                for name in place.names(own):
+                    place.view(own[name], seen.sizes.heads, seen.sizes.kv_heads).mul_(factor)
+    except Exception:  # a layout may be no view
+        return None
+    return _answer(module, call, [query, *rest])
+
+
+_WITHOUT_SOFTMAX = (
+    "it computes no softmax, and no exponential: its weights are those of another attention, such "
+    "as linear, sigmoid or ReLU attention"
+)
+
+
+def without_softmax(
+    seen: Observed, call: Callable[..., Any], component: str, table: Table, known: Choices
+) -> str:
+    """Recognise attention that carries out no operation that a softmax is made of.
+
+    Scores that are used as they are instead of weights are a mistake: the softmax was forgotten.
+    """
+    with undisturbed():
+        with _Operations() as operations:
+            output = _answer(seen.module, call, seen.run.samples[0].inputs)
+        if output is None or operations.may_be_softmax:
+            return ""
+        forgotten = (Variant({}, several, known) for several in _forgotten())
+        is_mistake = any(gives(one, component, table, seen) for one in forgotten)
+    return "" if is_mistake else _WITHOUT_SOFTMAX
+
+
+_EXPONENTIALS = ("exp", "exp_", "exp2", "exp2_", "expm1", "logsumexp", "logaddexp")
+"""Operations that a softmax may be made of; powers whose exponents are tensors are others."""
+
+
+class _Operations(OperationMode):
+    """Notes whether an operation is a softmax, or may be a part of one."""
+
+    def __init__(self) -> None:
+        """Begin with none."""
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.may_be_softmax = False
+
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: Any = (), kwargs: Mapping[str, Any] | None = None
+    ) -> Any:
+        """Call `func`, and note its name."""
+        name = func._overloadpacket.__name__
+        raised = name == "pow" and func._overloadname != "Tensor_Scalar"
+        fused = "softmax" in name or "attention" in name
+        self.may_be_softmax |= raised or fused or name in _EXPONENTIALS
+        return func(*args, **(kwargs or {}))
+
+
+@cache
+def _forgotten() -> tuple[tuple[Fault, ...], ...]:
+    """Return the mistakes that scores are the weights, scaled or not."""
+    fault = Fault(
+        slug="softmax-not-called",
+        clause="attention.formula",
+        wrong="Scores are used as the weights: no softmax is called.",
+        effect="Weights may be negative, and their sum grows with the number of keys.",
+        origin="own",
+        seam="softmax",
+        override=lambda self, scores: scores,
+        components=ATTENDING,
+    )
+    return (fault,), (fault, faults()["attention.scale-missing"])
+
+
+_OF_VALUES = (
+    "it turns its values by rotary positions, and not its queries and keys alone, as RoFormer with "
+    "rotary_value and ProGen do"
+)
+_WIDTHS: tuple[Value, ...] = ("whole", 0.5, 0.25)
+"""The parts of a head that are turned in published models."""
+
+
+def of_turned_values(
+    seen: Observed, call: Callable[..., Any], component: str, table: Table, known: Choices
+) -> str:
+    """Recognise attention whose values are turned by rotary positions too, "" for others.
+
+    Where all rows are alike, the outputs of all positions are, unless values depend on these.
+    """
+    if component not in ("multi_head_attention", "encoder_layer"):
+        return ""
+    *rows, mask = seen.run.samples[0].inputs
+    alike = [np.repeat(one[:, :1], one.shape[1], axis=1) for one in rows if one is not None]
+    fault = faults()["multi_head_attention.values-turned-too"]
+    with undisturbed():
+        output = _answer(seen.module, call, (*alike, mask))
+        if output is None or np.ptp(output, axis=1).max() <= LOOSE * np.abs(output).max():
+            return ""
+        for positions, width in product(TURNED, _WIDTHS):
+            own = known.but(**positions, rotary_width=width, query_alignment="start")
+            if gives(Variant({}, (fault,), own), component, table, seen):
+                return _OF_VALUES
+    return ""
+
+
+def _answer(module: nn.Module, call: Callable[..., Any], inputs: Iterable[Any]) -> Floats | None:
+    """Return the output for arrays, None where there is none."""
+    given = [None if one is None else torch.from_numpy(one.copy()) for one in inputs]
+    try:
+        result = call(module, *given)
+    except Exception:  # code that a user wrote may raise anything
+        return None
+    output = result[0] if isinstance(result, tuple | list) else result
+    return to_array(output) if isinstance(output, Tensor) else None
+
+
+def _is_near(one: Floats | None, other: Floats | None) -> bool:
+    if one is None or other is None or one.shape != other.shape:
+        return False
+    return bool(np.abs(one - other).max() <= LOOSE * np.abs(one).max())

@@ -1,0 +1,60 @@
+"""Settings that a function of the file makes: their fields are used where they are no sizes."""
+
+from pathlib import Path
+
+import pytest
+from mistaken_code import adapted
+
+from attentest.targets.adapt import Unclear
+
+SOURCE = """
+import argparse
+from types import SimpleNamespace
+
+from torch import nn
+
+
+class FeedForward(nn.Module):
+    def __init__(self, cfg):
+        super().__init__()
+        self.up = nn.Linear(cfg.d_model, cfg.d_ff)
+        self.act = nn.ReLU() if cfg.flavour == "plain" else nn.Tanh()
+        self.down = nn.Linear(cfg.d_ff, cfg.d_model)
+
+    def forward(self, x):
+        return self.down(self.act(self.up(x)))
+
+
+def default_config():
+    return SimpleNamespace(d_model=8, d_ff=32, flavour="plain")
+"""
+NAMESPACE = 'return SimpleNamespace(d_model=8, d_ff=32, flavour="plain")'
+PARSER = """parser = argparse.ArgumentParser()
+    parser.add_argument("--d_model", type=int, default=8)
+    parser.add_argument("--d-ff", type=int, default=32)
+    parser.add_argument("--flavour", default="plain")
+    return parser.parse_args()"""
+
+
+@pytest.mark.parametrize("body", [NAMESPACE, PARSER])
+def test_fields_that_are_no_sizes_are_those_of_a_function(body: str, tmp_path: Path) -> None:
+    backend = adapted(tmp_path, "FeedForward", SOURCE.replace(NAMESPACE, body))
+    assert any("default_config() makes" in one for one in backend.assumed)
+    assert backend.fits
+
+
+@pytest.mark.parametrize("name", ["main", "train"])
+def test_function_that_is_not_named_after_settings_is_not_called(name: str, tmp_path: Path) -> None:
+    source = SOURCE.replace("def default_config", f"def {name}").replace(
+        NAMESPACE, f"open({str(tmp_path / 'called')!r}, 'w').close()\n    {NAMESPACE}"
+    )
+    with pytest.raises(Unclear, match="nothing says what flavour is"):
+        adapted(tmp_path, "FeedForward", source)
+    assert not (tmp_path / "called").exists()
+
+
+def test_class_of_settings_is_meant_where_there_is_one(tmp_path: Path) -> None:
+    made = "class FeedForwardConfig:\n    def __init__(self, d_model=8, d_ff=32):\n"
+    made += "        self.d_model, self.d_ff, self.flavour = d_model, d_ff, 'tanh'\n"
+    backend = adapted(tmp_path, "FeedForward", f"{SOURCE}\n\n{made}", anyway=True)
+    assert not any("default_config() makes" in one for one in backend.assumed)
