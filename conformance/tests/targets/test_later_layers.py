@@ -227,7 +227,7 @@ def test_reference_of_a_mistaken_layer_has_its_positions(tmp_path):
         (((END, END.replace("h +", "h + 0.22 *")),), "0.22 times what a sublayer returns"),
         (
             ((SCORES, "scores = 9 * F.normalize(q, dim=-1) @ F.normalize(k, dim=-1).mT"),),
-            "the weights of its attention are those of no option",
+            "queries are normed before they are compared",
         ),
     ],
     ids=["parallel", "post-branch", "two kinds", "weighed", "cosines"],

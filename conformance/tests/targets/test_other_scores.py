@@ -148,3 +148,9 @@ def test_function_without_a_softmax_is_a_question(tmp_path: Path) -> None:
 def test_function_that_forgets_the_softmax_is_a_violation(tmp_path: Path) -> None:
     backend = adapted(tmp_path, "attention", FUNCTION.replace("s.softmax(-1)", "s"))
     assert broken(backend, "attention.formula")
+
+
+@pytest.mark.parametrize("returned", ["query", "value", "value.mean(-2, keepdim=True) + query"])
+def test_function_that_does_not_depend_on_keys_is_a_violation(returned: str, tmp_path: Path):
+    source = f"def attention(query, key, value, mask=None):\n    return {returned}\n"
+    assert broken(adapted(tmp_path, "attention", source), "attention.formula")

@@ -112,7 +112,6 @@ def test_attention_with_given_rotary_positions_is_judged(
     assert broken(backend, *CLAUSES) == []
 
 
-@share(12)
 def test_base_of_given_positions_is_not_denied_by_an_argument(tmp_path: Path) -> None:
     """The tables are the adapter's own, and a declared base would not change them."""
     source = COMPLEX.replace("dim, n_heads)", "dim, n_heads, rope_theta=500000.0)")
@@ -120,6 +119,7 @@ def test_base_of_given_positions_is_not_denied_by_an_argument(tmp_path: Path) ->
     assert not any("rope_theta" in one for one in backend.assumed)
 
 
+@share(12)
 @pytest.mark.parametrize(("name", "right", "wrong"), WRONG)
 def test_mistake_in_attention_with_given_rotary_positions_does_not_pass(
     tmp_path: Path, name: str, right: str, wrong: str

@@ -134,8 +134,11 @@ def without_softmax(
     """Recognise attention that carries out no operation that a softmax is made of.
 
     Scores that are used as they are instead of weights are a mistake: the softmax was forgotten.
+    So is an output that depends on queries, keys or values alone.
     """
     with undisturbed():
+        if not _depends_on_all(seen, call):
+            return ""
         with _Operations() as operations:
             output = _answer(seen.module, call, seen.run.samples[0].inputs)
         if output is None or operations.may_be_softmax:
@@ -143,6 +146,18 @@ def without_softmax(
         forgotten = (Variant({}, several, known) for several in _forgotten())
         is_mistake = any(gives(one, component, table, seen) for one in forgotten)
     return "" if is_mistake else _WITHOUT_SOFTMAX
+
+
+def _depends_on_all(seen: Observed, call: Callable[..., Any]) -> bool:
+    """Say whether the output for the first sample depends on each of its sequences."""
+    given = seen.run.samples[0].inputs
+    plain = _answer(seen.module, call, given)
+    for number, one in enumerate(given):
+        if one is not None and one.dtype.kind == "f":
+            changed = [*given[:number], np.roll(one, 1, axis=-1), *given[number + 1 :]]
+            if _is_near(plain, _answer(seen.module, call, changed)):
+                return False
+    return True
 
 
 _EXPONENTIALS = ("exp", "exp_", "exp2", "exp2_", "expm1", "logsumexp", "logaddexp")
