@@ -44,7 +44,7 @@ CONFORMING = [
         clause,
         model,
         name=f"{model}-{clause}",
-        unit=model == one_of(REFERENCE_MODELS, clause) and in_share(clause),
+        unit=model == one_of(REFERENCE_MODELS, clause) and in_share(clause, 4),
         rest=16,
     )
     for clause in clauses()

@@ -187,6 +187,7 @@ def test_sound_model_is_read_and_conforms(tmp_path, name):
     assert options["norm_placement"] == "pre"
 
 
+@pytest.mark.proof
 @share(6)
 @pytest.mark.parametrize(
     ("changes", "said"),

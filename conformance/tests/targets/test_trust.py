@@ -23,7 +23,6 @@ UNCOVERED = [
     ("LayerNorm", "", "it is an RMS norm"),
     ("RotaryAttention", "multi_head_attention", "depends on the positions of the keys"),
     ("GroupedQueryAttention", "multi_head_attention", "(grouped-query attention)"),
-    ("EncoderLayer", "", "norm1 does not subtract the mean"),
     ("NormedQueries", "multi_head_attention", "it norms its input first, by q_norm"),
     ("OnePlusNorm", "layer_norm", "it multiplies by 1 + weight"),
     ("ScaledInput", "positional_encoding", "multiplies its input by 3.464, the root of d_model"),

@@ -35,6 +35,7 @@ from attentest_spec.torch import Recipe, TorchBackend, TorchPart
 # What is exact ------------------------------------------------------------------------------------
 
 
+@share(2)
 @pytest.mark.parametrize("precision", PRECISIONS)
 def test_a_round_trip_is_bit_exact_in_every_precision(precision: str) -> None:
     before = checkpoint(plain(), precision=precision)
@@ -43,6 +44,7 @@ def test_a_round_trip_is_bit_exact_in_every_precision(precision: str) -> None:
     assert same(converted(there.checkpoint, fused(), plain()).checkpoint, before)
 
 
+@share(2)
 @pytest.mark.parametrize("name", WHOLE)
 def test_a_backend_and_one_of_equal_choices_compute_the_same(name: str) -> None:
     backend = registry.load(name)
@@ -88,6 +90,7 @@ BIASES = pytest.mark.parametrize(
 )
 
 
+@share(2)
 @BIASES
 def test_biases_of_zero_are_added_and_left_out_without_an_effect(choice: str, lost: str) -> None:
     bare, biased = plain(**{choice: "none"}), fused(**{choice: "present"})
@@ -100,6 +103,7 @@ def test_biases_of_zero_are_added_and_left_out_without_an_effect(choice: str, lo
     assert same(back.checkpoint, before)
 
 
+@share(2)
 @BIASES
 def test_biases_that_are_not_zero_have_no_place(choice: str, lost: str) -> None:
     bare, biased = plain(**{choice: "none"}), fused(**{choice: "present"})
