@@ -48,15 +48,17 @@ def written(folder: Path, old: str = "", new: str = "") -> str:
     return str(folder / "block.py:Block")
 
 
-def fails(target: str, clause: str = "layer-formula", **settled: object) -> bool:
+def fails(
+    target: str, clause: str = "layer-formula", effort: float = 0.3, **settled: object
+) -> bool:
     backend = attentest.adapted(target, **settled)  # type: ignore[arg-type]
-    bench = Bench.for_status(backend, effort=0.3)
+    bench = Bench.for_status(backend, effort=effort)
     return judge(bench, f"encoder.{clause}").status is not Status.PASS
 
 
 def is_asked_or_fails(target: str, **settled: object) -> bool:
     try:
-        return fails(target, **settled)
+        return fails(target, effort=1.0, **settled)
     except Unclear:
         return True
 

@@ -257,7 +257,7 @@ def _positions_inside(
         if not holds_where_rows_are_alike(seen, call, component, table, known, mask):
             continue
         plain, swapped = (
-            _answer(call, seen.module, _one_sequence(component, one, mask))
+            answer(call, seen.module, _one_sequence(component, one, mask))
             for one in (x, x[:, _SWAPPED])
         )
         if np.abs(plain[:, -1] - swapped[:, -1]).max() > LOOSE * np.abs(plain).max():
@@ -272,7 +272,7 @@ def scaled_table(call: Callable[..., Any], built: Any, sizes: Sizes) -> str:
     """Recognise sines that are multiplied by a number; "" for all else."""
     zeros = torch.zeros(1, QUERIES, sizes.d_model, dtype=torch.float64)
     with undisturbed():
-        found = _answer(call, built, (to_array(zeros),))
+        found = answer(call, built, (to_array(zeros),))
     if found is None or found.shape != zeros.shape:
         return ""
     for option in CHOICES["positional_encoding"].options:
@@ -351,7 +351,7 @@ def holds_where_rows_are_alike(
         return False
     x = np.random.default_rng(3).normal(size=(BATCH, 1, seen.sizes.d_model))
     inputs = _one_sequence(component, np.repeat(x, QUERIES + 1, axis=1), mask)
-    output = _answer(call, seen.module, inputs)
+    output = answer(call, seen.module, inputs)
     if output is None:
         return False
     sample = Sample(inputs, output)
@@ -368,7 +368,7 @@ def _one_sequence(component: str, x: Floats, mask: Any) -> Any:
     return (*[x] * given, *[mask] * masks)
 
 
-def _answer(call: Callable[..., Any], module: nn.Module, inputs: Any) -> Any:
+def answer(call: Callable[..., Any], module: nn.Module, inputs: Any) -> Any:
     """Return the output for arrays, None where there is none."""
     given = [None if one is None else torch.from_numpy(one.copy()) for one in inputs]
     try:

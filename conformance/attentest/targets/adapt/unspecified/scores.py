@@ -4,7 +4,7 @@ All have published forms that are correct, and that no option of the spec descri
 in attention by itself as in layers.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from copy import deepcopy
 from functools import cache
 from itertools import product
@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor, nn
 
 from attentest.analysis.diagnosis.variants import Variant
 from attentest.faults import Fault, faults
@@ -24,6 +23,7 @@ from attentest.targets.adapt.parameters.trials.open_choices import LOOSE
 from attentest.targets.adapt.parameters.trials.shown import TURNED
 from attentest.targets.adapt.parameters.trials.trial import places
 from attentest.targets.adapt.probing import SIZES, Probe, undisturbed
+from attentest.targets.adapt.recognise import answer
 from attentest_spec import Choices, Table
 from attentest_spec.choices import Value
 from attentest_spec.mapping import Place
@@ -107,7 +107,8 @@ def _scaled(
     """
     query, *rest = seen.run.samples[0].inputs
     if not scaled and query is not None:
-        return _answer(seen.module, call, [query * factor, *rest])
+        output: Floats | None = answer(call, seen.module, [query * factor, *rest])
+        return output
     module = deepcopy(seen.module)
     own = dict(module.named_parameters(remove_duplicate=False))
     try:
@@ -119,7 +120,8 @@ def _scaled(
                     place.view(own[name], seen.sizes.heads, seen.sizes.kv_heads).mul_(factor)
     except Exception:  # a layout may be no view
         return None
-    return _answer(module, call, [query, *rest])
+    scaled_output: Floats | None = answer(call, module, [query, *rest])
+    return scaled_output
 
 
 _WITHOUT_SOFTMAX = (
@@ -140,7 +142,7 @@ def without_softmax(
         if not _depends_on_all(seen, call):
             return ""
         with _Operations() as operations:
-            output = _answer(seen.module, call, seen.run.samples[0].inputs)
+            output = answer(call, seen.module, seen.run.samples[0].inputs)
         if output is None or operations.may_be_softmax:
             return ""
         forgotten = (Variant({}, several, known) for several in _forgotten())
@@ -151,11 +153,11 @@ def without_softmax(
 def _depends_on_all(seen: Observed, call: Callable[..., Any]) -> bool:
     """Say whether the output for the first sample depends on each of its sequences."""
     given = seen.run.samples[0].inputs
-    plain = _answer(seen.module, call, given)
+    plain = answer(call, seen.module, given)
     for number, one in enumerate(given):
         if one is not None and one.dtype.kind == "f":
             changed = [*given[:number], np.roll(one, 1, axis=-1), *given[number + 1 :]]
-            if _is_near(plain, _answer(seen.module, call, changed)):
+            if _is_near(plain, answer(call, seen.module, changed)):
                 return False
     return True
 
@@ -220,7 +222,7 @@ def of_turned_values(
     alike = [np.repeat(one[:, :1], one.shape[1], axis=1) for one in rows if one is not None]
     fault = faults()["multi_head_attention.values-turned-too"]
     with undisturbed():
-        output = _answer(seen.module, call, (*alike, mask))
+        output = answer(call, seen.module, (*alike, mask))
         if output is None or np.ptp(output, axis=1).max() <= LOOSE * np.abs(output).max():
             return ""
         for positions, width in product(TURNED, _WIDTHS):
@@ -228,17 +230,6 @@ def of_turned_values(
             if gives(Variant({}, (fault,), own), component, table, seen):
                 return _OF_VALUES
     return ""
-
-
-def _answer(module: nn.Module, call: Callable[..., Any], inputs: Iterable[Any]) -> Floats | None:
-    """Return the output for arrays, None where there is none."""
-    given = [None if one is None else torch.from_numpy(one.copy()) for one in inputs]
-    try:
-        result = call(module, *given)
-    except Exception:  # code that a user wrote may raise anything
-        return None
-    output = result[0] if isinstance(result, tuple | list) else result
-    return to_array(output) if isinstance(output, Tensor) else None
 
 
 def _is_near(one: Floats | None, other: Floats | None) -> bool:
