@@ -4,6 +4,7 @@ Its content is computed when the pages are built, by the functions of `attentest
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from html import escape
 from pathlib import Path
 
@@ -16,11 +17,12 @@ from views import Kind, Pair, View
 from attentest.analysis.identify.finding import format_value
 from attentest.studies.comparison import EXAMPLES, EXPLAINED, BadExample, Comparison
 from attentest.studies.comparison.compare import side_by_side
-from attentest.studies.comparison.participant import local
+from attentest.studies.comparison.participant import methods
 from attentest.studies.comparison.parts import BOUND, ChoiceRow, Explanation
 from attentest.studies.comparison.pictures import ATTENTION, POSITIONS, Picture
 from attentest.studies.comparison.pictures import MASK as MASKS
 from attentest.studies.comparison.words import departure, in_short, pair
+from attentest.studies.participants import Local
 from attentest_spec import Backend, registry
 
 SHOWN: Mapping[str, tuple[Kind, str, str]] = {
@@ -39,8 +41,9 @@ def write(out: Path) -> None:
 
 def page(backends: Mapping[str, Backend]) -> str:
     """Return the page: whole models together, each part of a model with the first model."""
-    whole = {name: one for name, one in backends.items() if "model" in one.components}
-    result = _compare(whole or backends)
+    whole = [name for name, one in backends.items() if "model" in one.components]
+    known = {name: _measured_once(one) for name, one in backends.items()}
+    result = _compare({name: known[name] for name in whole or backends})
     first = next(iter(result.backends), "none")
     parts = [
         "# The implementations compared",
@@ -60,14 +63,20 @@ def page(backends: Mapping[str, Backend]) -> str:
         "## Explanations",
         "With these choices changed in the reference, no difference remains. Each list is minimal.",
         *_explanations(result),
-        *_of_parts(first, backends, [name for name in backends if whole and name not in whole]),
+        *_of_parts(first, known, [name for name in backends if whole and name not in whole]),
         *_pictures(result),
     ]
     return "\n\n".join(parts) + "\n"
 
 
-def _compare(backends: Mapping[str, Backend]) -> Comparison:
-    return side_by_side({name: local(one) for name, one in backends.items()}, EXAMPLES["small"])
+def _measured_once(backend: Backend) -> Local:
+    """Return `backend` as a participant whose choices are measured once, in all comparisons."""
+    answers = methods(backend)
+    return Local({**answers, "account": cache(answers["account"])})
+
+
+def _compare(participants: Mapping[str, Local]) -> Comparison:
+    return side_by_side(participants, EXAMPLES["small"])
 
 
 def _choices(found: Comparison) -> str:
@@ -122,13 +131,13 @@ def _explained(one: Explanation) -> str:
     return "\n".join([f"**{pair(one)}**: {where}", "", *flips])
 
 
-def _of_parts(first: str, backends: Mapping[str, Backend], names: Sequence[str]) -> Iterator[str]:
+def _of_parts(first: str, known: Mapping[str, Local], names: Sequence[str]) -> Iterator[str]:
     """Yield the comparison of each backend in `names`, which has no whole model, with `first`."""
     if names:
         yield "## Parts of a model"
     for name in names:
         try:
-            result = _compare({first: backends[first], name: backends[name]})
+            result = _compare({first: known[first], name: known[name]})
         except BadExample as none:
             yield f"**{name}**: {none}"
             continue
