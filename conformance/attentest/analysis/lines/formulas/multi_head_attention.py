@@ -35,10 +35,10 @@ def multi_head_attention(
     prefix = f"{part}." if part else ""
     heads = formula.sizes.heads
     shared = key_heads(formula.sizes, formula.choices)
-    columns = key.axes[1] if key.axes[1] != query.axes[1] else "K"
+    axis_of_keys = key.axes[1] if key.axes[1] != query.axes[1] else "K"
     heads_of = {}
     for name, x in (("query", query), ("key", key), ("value", value)):
-        place = query.axes[1] if name == "query" else columns
+        place = query.axes[1] if name == "query" else axis_of_keys
         projected = linear(formula, f"{prefix}{name}", x, "D", f"{name} projection")
         count = heads if name == "query" else shared
         heads_of[name] = formula.step(

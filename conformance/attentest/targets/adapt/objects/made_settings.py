@@ -19,7 +19,7 @@ from attentest.targets.adapt.probing import undisturbed
 
 _MAKERS = ("SimpleNamespace(", "ArgumentParser(", "Namespace(")
 _NAMES = re.compile(r"args|arguments|config|cfg|settings|hparams|hyperparam|options|opts|params")
-"""What the name of a function that makes settings holds: no other one is called."""
+"""Words in the name of a function that makes settings: no other function is called."""
 
 _PLAIN = (bool, int, float, str, type(None))
 

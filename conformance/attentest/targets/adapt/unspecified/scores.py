@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch import nn
 
 from attentest.analysis.diagnosis.variants import Variant
 from attentest.faults import Fault, faults
@@ -24,7 +25,7 @@ from attentest.targets.adapt.parameters.trials.shown import TURNED
 from attentest.targets.adapt.parameters.trials.trial import places
 from attentest.targets.adapt.probing import SIZES, Probe, undisturbed
 from attentest.targets.adapt.recognise import answer
-from attentest_spec import Choices, Table
+from attentest_spec import Choices, Sizes, Table
 from attentest_spec.choices import Value
 from attentest_spec.mapping import Place
 from attentest_spec.setting import Floats
@@ -106,10 +107,21 @@ def _scaled(
     called `zero` are 0.
     """
     query, *rest = seen.run.samples[0].inputs
-    if not scaled and query is not None:
-        output: Floats | None = answer(call, seen.module, [query * factor, *rest])
-        return output
-    module = deepcopy(seen.module)
+    module = seen.module
+    if scaled:
+        module = deepcopy(module)
+        if not _multiplied(module, seen.sizes, scaled, zero, factor):
+            return None
+    elif query is not None:
+        query = query * factor
+    output: Floats | None = answer(call, module, [query, *rest])
+    return output
+
+
+def _multiplied(
+    module: nn.Module, sizes: Sizes, scaled: list[Place], zero: list[str], factor: float
+) -> bool:
+    """Multiply the parameters `scaled` by `factor`, set `zero` to 0, and say whether it can."""
     own = dict(module.named_parameters(remove_duplicate=False))
     try:
         with torch.no_grad():
@@ -117,11 +129,10 @@ def _scaled(
                 own[name].zero_()
             for place in scaled:
                 for name in place.names(own):
-                    place.view(own[name], seen.sizes.heads, seen.sizes.kv_heads).mul_(factor)
+                    place.view(own[name], sizes.heads, sizes.kv_heads).mul_(factor)
     except Exception:  # a layout may be no view
-        return None
-    scaled_output: Floats | None = answer(call, module, [query, *rest])
-    return scaled_output
+        return False
+    return True
 
 
 _WITHOUT_SOFTMAX = (
