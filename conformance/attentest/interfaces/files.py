@@ -12,6 +12,7 @@ from attentest.results.run import BackendRun, Run
 from attentest.results.screen import Screen
 from attentest.results.text import counted
 from attentest.results.verdict import Status
+from attentest.results.wording import why_uncompared
 from attentest.targets.adapt.components import only_mentions
 from attentest.targets.members import Member
 
@@ -30,9 +31,19 @@ class Outcome:
 
     @property
     def judged(self) -> bool:
-        """Whether at least one clause was judged."""
+        """Whether at least one clause was judged, and numbers were compared where some could be."""
         backend = self.backend
-        return backend is not None and any(one.status.judged for one in backend.verdicts)
+        if backend is None or backend.lacks_numbers:
+            return False
+        return any(one.status.judged for one in backend.verdicts)
+
+    @property
+    def uncompared(self) -> str:
+        """Why no numbers of it were compared although it was read, "" where some were."""
+        backend = self.backend
+        if backend is None or backend.failure or not backend.lacks_numbers:
+            return ""
+        return f"no numbers were compared of {self.member.name}{why_uncompared(backend)}"
 
     @property
     def fails(self) -> bool:
@@ -83,8 +94,8 @@ class Outcome:
         if backend.failure:
             return f"not judged: its name only hints at {member.component}, see below"
         conforming, judged = backend.score
-        if not judged:
-            return "nothing judged"
+        if not self.judged:
+            return "nothing judged, see below"
         if not self.fails:
             return f"conforming ({conforming} of {judged} judged clauses)"
         broken = [one for one in backend.verdicts if one.status.fails_run]
@@ -116,11 +127,12 @@ class FileSummary:
     def exit_code(self) -> int:
         """1 where a member violates the specification, else 3 where a question is open, else 0.
 
-        A question is open where a member was recognised and could not be read, or none was judged.
+        A question is open where a member was recognised and could not be read, where no numbers of
+        one were compared, or none was judged.
         """
         if any(one.fails for one in self.outcomes):
             return 1
-        if any(one.asks for one in self.outcomes):
+        if any(one.asks or one.uncompared for one in self.outcomes):
             return 3
         return 0 if any(one.judged for one in self.outcomes) else 3
 
@@ -196,6 +208,7 @@ class FileSummary:
         code = " (exit code 3)" if self.exit_code == 3 else ""
         asked = ", ".join(one.member.name for one in self.outcomes if one.asks)
         line += f"; not judged{code}, see the question: {asked}" if asked else ""
+        line += "".join(f"; {one.uncompared}" for one in self.outcomes if one.uncompared)
         rest = ", ".join(one.member.name for one in self.outcomes if one.is_left_out)
         return line + (f"; not judged: {rest}" if rest else "")
 

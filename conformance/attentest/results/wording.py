@@ -133,13 +133,17 @@ def uncompared(backend: BackendRun) -> list[str]:
     """Return a line that says that no numbers were compared, none where some were."""
     if not backend.lacks_numbers:
         return []
-    absent = Counter(one.message for one in backend.about_outputs if not one.status.judged)
-    why = "".join(f" ({reason})" for reason, _ in absent.most_common(1))
     return [
-        f"{backend.target}: NO NUMBERS WERE COMPARED, so nothing shows that it is correct{why}. "
-        "Say what could not be inferred (attentest check --help), or write an adapter "
-        "(attentest new NAME)."
+        f"{backend.target}: NO NUMBERS WERE COMPARED, so nothing shows that it is correct"
+        f"{why_uncompared(backend)}. Say what could not be inferred (attentest check --help), or "
+        "write an adapter (attentest new NAME)."
     ]
+
+
+def why_uncompared(backend: BackendRun) -> str:
+    """Return why most clauses on outputs are absent, in brackets, "" where none is."""
+    absent = Counter(one.message for one in backend.about_outputs if not one.status.judged)
+    return "".join(f" ({reason})" for reason, _ in absent.most_common(1))
 
 
 def _deviations(verdicts: Sequence[Verdict]) -> list[str]:

@@ -7,15 +7,14 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.utils._pytree import tree_leaves
 
 from attentest.analysis.identify import NONE_FITS, Finding, identify
 from attentest.analysis.identify.measure import fits_at
 from attentest.targets.adapt import trust
 from attentest.targets.adapt.probing import undisturbed
+from attentest.targets.kernels import KernelWatch
 from attentest_spec import Backend, Choices, Limits
 from attentest_spec.choices import Value
-from attentest_spec.torch.flops import OperationMode
 
 SINGLE = (
     "assumed that it computes in float32, in part at least, whatever its input is, as measured, "
@@ -24,28 +23,37 @@ SINGLE = (
 )
 
 
-class _Watch(OperationMode):
-    """Watches the operations of a call for tensors in single precision."""
+class _Watch(KernelWatch):
+    """Watches the operations of a call for tensors in single precision.
+
+    A kernel that torch does not see may compute in it and fill memory of double precision: the
+    digits of its numbers tell.
+    """
 
     def __init__(self) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
+        super().__init__()
         self.single = False
         self.rounded = False
 
-    def __torch_dispatch__(
-        self,
-        func: Callable[..., Any],
-        types: Sequence[type],
-        args: Sequence[Any] = (),
-        kwargs: dict[str, Any] | None = None,
-    ) -> Any:
-        """Call `func`, and note whether one of its tensors is in single precision."""
-        result = func(*args, **(kwargs or {}))
-        tensors = (one for one in tree_leaves((args, kwargs, result)) if isinstance(one, Tensor))
-        self.single |= any(one.dtype == torch.float32 and one.numel() for one in tensors)
-        made = (one for one in tree_leaves(result) if isinstance(one, Tensor))
+    def seen(self, func: Any, given: Sequence[Tensor], made: Sequence[Tensor]) -> None:
+        """Note whether one of the tensors, of any shape, is in single precision."""
+        self.single |= any(one.dtype == torch.float32 and one.numel() for one in [*given, *made])
         self.rounded |= any(_has_fractions(one) for one in made if one.dtype == torch.float32)
-        return result
+
+    def computed_by_kernels(self, numbers: Sequence[Tensor]) -> None:
+        """Note whether tensors of any shape have the digits of single precision."""
+        if any(_has_digits_of_single(one) for one in numbers):
+            self.single = self.rounded = True
+
+
+def _has_digits_of_single(numbers: Tensor) -> bool:
+    """Say whether `numbers` in double precision are those of float32, and not all of bfloat16."""
+    if numbers.dtype != torch.float64:
+        return False
+    finite = numbers[torch.isfinite(numbers)]
+    if not torch.equal(finite, finite.float().double()):
+        return False
+    return not torch.equal(finite, finite.bfloat16().double())
 
 
 def _has_fractions(numbers: Tensor) -> bool:

@@ -54,12 +54,11 @@ def agrees_with_differences(probe: Probe, *inputs: Input, draw: Draw) -> None:
 
     The direction moves all float inputs and all loaded parameters at once (tied ones together);
     the pulled-back cotangent times the direction is the change of the output along it. Float64
-    alone resolves the difference, so other precisions are absent, and a part with a softmax in
-    float32 is compared with differences of the formula. A part without dropout is one function:
-    recording a gradient or training must not change it, and all its answers are compared.
+    alone resolves the difference: what computes in float32, or has a softmax in it, is compared
+    with differences of the formula, and half precision is absent. A part without dropout is one
+    function: recording a gradient or training must not change it, and all its answers are compared.
     """
-    if probe.precision != "float64":
-        raise Absent("differences of the output resolve gradients in float64 alone")
+    _demand_digits(probe)
     output = as_floats(probe.output(*inputs))
     cotangent = draw.floats(*output.shape, scale=_WEIGHT)
     steps = [_direction(draw, value) for value in inputs]
@@ -75,6 +74,12 @@ def agrees_with_differences(probe: Probe, *inputs: Input, draw: Draw) -> None:
             beyond = along(inputs, steps, _BEYOND)
             output = as_floats(probe.output(*beyond))
             _agrees(probe, beyond, output, cotangent, steps, moves)
+
+
+def _demand_digits(probe: Probe) -> None:
+    """Raise Absent where the arithmetic of a part has too few digits to tell a wrong gradient."""
+    if probe.precision not in ("float64", "float32"):
+        raise Absent("differences of the output resolve gradients in float64 and float32 alone")
 
 
 def _agrees(
@@ -152,10 +157,9 @@ def every_parameter_reached(
 def gradients_match_formula(probe: Probe, *inputs: Input, names: Iterable[str], draw: Draw) -> None:
     """Demand that the gradient of each parameter in `names` agrees with differences of the formula.
 
-    Each is moved alone, together with those that it is tied to. Float64 alone resolves it.
+    Each is moved alone, together with those that it is tied to. Half precision is absent.
     """
-    if probe.precision != "float64":
-        raise Absent("differences of the output resolve gradients in float64 alone")
+    _demand_digits(probe)
     output = as_floats(probe.expected(*inputs).output)
     cotangent = draw.floats(*output.shape)
     gradient = probe.vjp(inputs, cotangent)
@@ -219,7 +223,7 @@ def _amplified(
 def _share(probe: Probe) -> float:
     """Return the error of a gradient, relative to what is summed for it."""
     coarse = arithmetic(probe)
-    if coarse == probe.precision:
+    if coarse == "float64":
         return SHARE
     if not probe.parameters and shapes(probe.component, probe.sizes, probe.subject.choices):
         raise Absent(f"differences of what {coarse} rounds resolve no gradient")

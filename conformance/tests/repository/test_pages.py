@@ -216,6 +216,8 @@ def test_page_gets_outputs_and_pictures(tmp_path: Path) -> None:
     [
         ("took 1.5 s", "took 2.25 s", True),
         ("by 1.1e-15", "by 2.2e-16", True),
+        ("query  equal to 4.4e-16", "query  equal", True),
+        ("query  equal to 4.4e-06", "query  equal", False),
         ("a    12", "a 12", True),
         ("by 0.5", "by 0.6", False),
         ("12 clauses", "13 clauses", False),

@@ -3,10 +3,12 @@
 import sys
 
 import pytest
+from click.testing import CliRunner
 from folders import SUPPORT
 from proof import share
 
 import attentest
+from attentest.interfaces.cli.main import main
 from attentest.judging.bench import Bench
 from attentest.judging.judge import judge
 from attentest.targets.adapt.reading import Unclear
@@ -64,13 +66,12 @@ class AlibiAttention(nn.Module):
 
 
 @pytest.mark.proof
-def test_attention_with_slopes_in_single_precision_is_judged_in_it(tmp_path):
+def test_attention_with_slopes_in_single_precision_conforms(tmp_path):
     sound, wrong = tmp_path / "sound.py", tmp_path / "wrong.py"
     sound.write_text(SLOPES)
     wrong.write_text(SLOPES.replace("-4 * place", "-2 * place"))
     slug = "multi_head_attention.formula"
     report = attentest.check(f"{sound}:AlibiAttention", clauses=[slug])
-    assert "assumed that it computes in float32" in "\n".join(report.inferred)
     assert report.conforms, str(report)
     assert attentest.check(f"{wrong}:AlibiAttention", clauses=[slug])[slug].status == "violation"
     exact = tmp_path / "exact.py"
@@ -220,3 +221,92 @@ def test_mistake_beside_whole_numbers_in_single_precision_is_judged_in_double(tm
     target = f"{tmp_path / 'own.py'}:CausalBlock"
     read = attentest.adapted(target, component="encoder_layer", anyway=True)
     assert "float64" in read.limits.precisions
+
+
+KERNEL = """
+import numpy as np
+import torch
+from torch import nn
+
+
+class Kernel(torch.autograd.Function):
+    \"\"\"silu(a) b by a kernel that torch does not see; it computes in float32.\"\"\"
+
+    @staticmethod
+    def forward(ctx, a, b):
+        a, b = a.contiguous(), b.contiguous()
+        out = torch.empty_like(a)
+        low, up = (one.numpy().astype(np.float32) for one in (a, b))
+        out.numpy()[...] = low * (1 + np.tanh(low / 2)) / 2 * up
+        ctx.save_for_backward(a, b)
+        return out
+
+    @staticmethod
+    def backward(ctx, grad):
+        a, b = ctx.saved_tensors
+        gate = a.sigmoid()
+        return grad * b * gate * (1 + a * (1 - gate)), grad * a * gate
+
+
+class FusedMLP(nn.Module):
+    def __init__(self, hidden_size, intermediate_size):
+        super().__init__()
+        self.gate_proj = nn.Linear(hidden_size, intermediate_size, bias=False)
+        self.up_proj = nn.Linear(hidden_size, intermediate_size, bias=False)
+        self.down_proj = nn.Linear(intermediate_size, hidden_size, bias=False)
+
+    def forward(self, x):
+        return self.down_proj(Kernel.apply(self.gate_proj(x), self.up_proj(x)))
+"""
+
+
+def test_kernel_in_single_precision_that_torch_does_not_see(tmp_path):
+    sound, wrong, small = (tmp_path / f"{name}.py" for name in ("sound", "wrong", "small"))
+    sound.write_text(KERNEL)
+    wrong.write_text(KERNEL.replace("grad * a * gate", "grad * a"))
+    # Off by a hundred millionth, in double precision: this is no rounding.
+    small.write_text(KERNEL.replace(".astype(np.float32)", "").replace("* up", "* up * (1 + 3e-8)"))
+    clauses = ["feed_forward.formula", "feed_forward.gradient"]
+    read = attentest.check(f"{sound}:FusedMLP", clauses=clauses)
+    assert "assumed that it computes in float32" in "\n".join(read.inferred)
+    assert read.conforms, str(read)
+    assert not attentest.check(f"{wrong}:FusedMLP", clauses=clauses).conforms
+    assert not attentest.check(f"{small}:FusedMLP", clauses=clauses).conforms
+
+
+AUTOCAST = """
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+
+class Block(nn.Module):
+    def __init__(self, n_embd, n_head):
+        super().__init__()
+        self.n_head = n_head
+        self.ln_1, self.ln_2 = nn.LayerNorm(n_embd), nn.LayerNorm(n_embd)
+        self.attn, self.proj = nn.Linear(n_embd, 3 * n_embd), nn.Linear(n_embd, n_embd)
+        self.up, self.down = nn.Linear(n_embd, 4 * n_embd), nn.Linear(4 * n_embd, n_embd)
+
+    def forward(self, x):
+        with torch.autocast(x.device.type, dtype=torch.bfloat16):
+            b, t, c = x.shape
+            q, k, v = self.attn(self.ln_1(x)).view(b, t, 3, self.n_head, -1).permute(2, 0, 3, 1, 4)
+            y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+            x = x + self.proj(y.transpose(1, 2).reshape(b, t, c))
+            return x + self.down(F.gelu(self.up(self.ln_2(x))))
+"""
+
+
+def test_code_under_autocast_is_judged_in_the_precisions_that_it_keeps(tmp_path):
+    file = tmp_path / "autocast.py"
+    file.write_text(AUTOCAST)
+    read = attentest.adapted(f"{file}:Block")
+    assert read.limits.precisions == ("float64", "bfloat16")
+    slug = "encoder.layer-formula"
+    assert judge(Bench.for_status(read, effort=0.2), slug).status == "pass"
+    words = ["check", str(file), "--dtype", "float32", "--clause", slug]
+    ran = CliRunner().invoke(main, words, env={"COLUMNS": "400"})
+    assert ran.exit_code == 3, ran.output
+    said = "no numbers were compared of Block (Block does not compute in float32)"
+    assert said in ran.output

@@ -274,9 +274,36 @@ def test_formula_moves_no_parameter_of_the_backend(monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.parametrize("check", [agrees_with_differences, gradients_match_formula])
-def test_only_float64_resolves_a_difference(check: Any) -> None:
-    probe = spoilt("generator", precision="float32")
+def test_half_precision_resolves_no_difference(check: Any) -> None:
+    probe = spoilt("generator", precision="bfloat16")
     more = {"names": ["bias"]} if check is gradients_match_formula else {}
-    text = "^differences of the output resolve gradients in float64 alone$"
+    text = "^differences of the output resolve gradients in float64 and float32 alone$"
     with pytest.raises(Absent, match=text):
         check(probe, X, draw=seeded(probe), **more)
+
+
+# In single precision, against the formula
+
+
+@pytest.mark.parametrize("component", ["generator", "feed_forward"])
+@claimed()
+def test_closed_form_agrees_in_single_precision(component: str) -> None:
+    probe = spoilt(component, precision="float32")
+    agrees_with_differences(probe, X, draw=seeded(probe))
+    gradients_match_formula(probe, X, names=list(probe.parameters), draw=seeded(probe))
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        of_input(lambda one: one * (1 + 1e-3)),
+        of_input(np.zeros_like),
+        of_parameter("weight", lambda one: one * (1 + 1e-3)),
+        of_parameter("weight", lambda one: one[::-1]),
+        of_parameter("bias", lambda one: one / 2),
+    ],
+)
+def test_wrong_gradient_in_single_precision_disagrees(spoil: Spoil) -> None:
+    probe = spoilt("generator", spoil, precision="float32")
+    with pytest.raises(Violation):
+        agrees_with_differences(probe, X, draw=seeded(probe))

@@ -30,6 +30,7 @@ from attentest.targets.adapt.unspecified.gates import demand_network
 from attentest.targets.adapt.unspecified.polarity import leaning
 from attentest.targets.adapt.unspecified.rows_of_ids import demand_vectors
 from attentest.targets.adapt.unspecified.sums import demand_sum
+from attentest.targets.kernels import demand_no_gpu
 from attentest_spec import COMPONENTS
 
 _OUTDATED = "which fails"
@@ -127,13 +128,13 @@ def _placed(code: Code, adapter: Adapter, only: str) -> tuple[Probe, Adapter, in
                         break
                 why = why or refusals
             if fitting:  # a mask that was meant to hide nothing, and hides all, shows nothing
-                last = fitting[-1]
-                found = last if _is_finite(probe.called(last, given)) else fitting[0]
-                return probe, found, keys
+                shown = _is_finite(probe.called(fitting[-1], given))
+                return probe, fitting[-1] if shown else fitting[0], keys
+    demand_no_gpu(code.name, why[0])
     demand_network(code.name, code.component, probe)
     demand_vectors(code.name, probe, adapter)
     left = ", ".join(_unnamed(adapter))
-    without = f", and without {left} (None by default)" * bool(left)
+    without = f", and without {left} (None by default)" if left else ""
     raise Unclear(
         f"{code.name} could not be called as {code.component}. What was tried: {'; '.join(why)}. "
         f"It was called with {adapter.arguments.words}{without}.",
@@ -162,8 +163,7 @@ def _attempts(code: Code, adapter: Adapter) -> Iterator[Attempt]:
 
 def with_masks(adapter: Adapter) -> list[Adapter]:
     """Return `adapter`, and where masks must be given also those that give one."""
-    needed = _unmasked(adapter)
-    if not needed:
+    if not (needed := _unmasked(adapter)):
         return [adapter]
     roles = [role for role in arguments.MASKS if role in adapter.arguments.roles]
     return [adapter] + [

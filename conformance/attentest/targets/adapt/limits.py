@@ -28,6 +28,7 @@ from attentest.targets.adapt.parameters.inner_widths import (
 )
 from attentest.targets.adapt.probing import SIZES, Probe, undisturbed
 from attentest.targets.adapt.reading import Unclear, own_recipe
+from attentest.targets.precisions import precisions_of
 from attentest.targets.signatures import constructor_arguments
 from attentest_spec import COMPONENTS, Backend, Choices, Limits, Sizes, Table
 from attentest_spec.components import inside
@@ -227,10 +228,15 @@ def limits_measured(backend: Backend, choices: Choices, *, strict: bool) -> Limi
     return replace(limits, trained_pad=False, pad=rows[0][0]) if fixed else limits
 
 
+UNANSWERED = (
+    "it is not judged in {}: no call gave an answer, or one computes in another by autocast"
+)
+
+
 def said_of(limits: Limits, *, dropout: bool = False) -> list[str]:
     """Return what is not judged, in sentences; `dropout` says that an argument sets its rate."""
     missing = [name for name in DTYPES if name not in limits.precisions]
-    said = [f"no call in {', '.join(missing)} gave an answer"] if missing else []
+    said = [UNANSWERED.format(", ".join(missing))] if missing else []
     if limits.heads == 1:
         said.append("no argument says how many heads: it is judged with one")
     if "mask" in limits.right_padded:
@@ -371,13 +377,13 @@ def _roles(adapter: Adapter) -> list[str]:
 
 def _precisions(code: Code, adapter: Adapter) -> tuple[str, ...]:
     """Return the precisions in which a call answers at all; wrong answers are for the clauses."""
-    found = []
-    for name, dtype in DTYPES.items():
-        trial = Probe(built(code, dtype), dtype)
+
+    def answers(name: str) -> bool:
+        trial = Probe(built(code, DTYPES[name]), DTYPES[name])
         given = {**trial.given(adapter, keys=5), **any_masks(adapter)}
-        if not isinstance(trial.called(adapter, given), str):
-            found.append(name)
-    return tuple(found) or ("float64",)
+        return not isinstance(trial.called(adapter, given), str)
+
+    return precisions_of(answers)
 
 
 def any_masks(adapter: Adapter) -> Mapping[str, torch.Tensor]:

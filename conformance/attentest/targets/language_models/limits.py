@@ -10,6 +10,7 @@ from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.adapt.reading import Unclear
 from attentest.targets.language_models.building import PROBE, Building
 from attentest.targets.language_models.calling import Call, probe_tokens
+from attentest.targets.precisions import precisions_of
 from attentest_spec import Limits, Sizes
 from attentest_spec.torch import DTYPES
 from attentest_spec.torch.values import convert
@@ -26,7 +27,7 @@ def limits_of(built: Building, call: Call, inner: int) -> Limits:
         pad=pads[0] if pads else None,
         dropout="dropout" in built.known and not fixed,
         fixed_dropout=fixed,
-        precisions=tuple(name for name in DTYPES if _answer(built, call, name) is not None),
+        precisions=precisions_of(lambda name: _answer(built, call, name) is not None),
         masks=("none",),
         positions=("none",),
         odd_width=_answer(built, call, "float32", PROBE.but(d_model=15, heads=3, kv_heads=1))

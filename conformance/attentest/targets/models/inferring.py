@@ -13,6 +13,7 @@ from attentest.targets.adapt.parameters.building import DISTINCT
 from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.adapt.reading import Reading, Unclear, Uncovered
 from attentest.targets.adapt.ungiven import ungiven
+from attentest.targets.kernels import demand_no_gpu
 from attentest.targets.models import arguments
 from attentest.targets.models.calling import Call, Conventions
 from attentest.targets.models.combining import MOST, against_words, combinations, said_of_masks
@@ -131,6 +132,7 @@ def infer(built: Building, name: str, doc: str, reading: Reading) -> Inferred:
     if call is None:
         if path := _convolved(probe.model, lambda: _best(probe, plain_call, iter([{}]))):
             raise Uncovered(_NO_TEXT.format(name, path))
+        demand_no_gpu(name, failure)
         raise Unclear(
             f"{name} could not be called as a whole model ({read.words}): {failure}. Say which "
             f"argument is which with --argument source=NAME, target=NAME, source_mask=NAME or "

@@ -19,6 +19,7 @@ from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.adapt.reading import Unclear
 from attentest.targets.models.inferring import Inferred, probe_of
 from attentest.targets.models.trials import Building
+from attentest.targets.precisions import precisions_of
 from attentest_spec import Backend, Choices, Limits, Sizes
 from attentest_spec.choices import Value
 from attentest_spec.mapping import Table, locate
@@ -113,12 +114,12 @@ def _precisions(built: Building, inferred: Inferred) -> tuple[str, ...]:
     """Return the precisions in which a call answers at all."""
     plain = replace(built, doubled=False)
     probe = probe_of(plain, DISTINCT.but(target_vocabulary=DISTINCT.source_vocabulary))
-    found = []
-    for name, dtype in DTYPES.items():
-        cast_real(probe.model, dtype)
-        if isinstance(probe.called(inferred.call.compiled(), *probe.tokens), torch.Tensor):
-            found.append(name)
-    return tuple(found) or ("float64",)
+
+    def answers(name: str) -> bool:
+        cast_real(probe.model, DTYPES[name])
+        return isinstance(probe.called(inferred.call.compiled(), *probe.tokens), torch.Tensor)
+
+    return precisions_of(answers)
 
 
 def _inner(built: Building, table: Table) -> tuple[float | None, int | None]:

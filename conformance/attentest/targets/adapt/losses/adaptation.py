@@ -31,6 +31,7 @@ from attentest.targets.adapt.losses.measuring import (
 from attentest.targets.adapt.losses.writing import LossScript, adapter_text
 from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.adapt.reading import Reading, Unclear
+from attentest.targets.precisions import precisions_of
 from attentest.targets.single import SINGLE, rounds_to_single
 from attentest_spec import CHOICES, Choices, Limits
 from attentest_spec.choices import Value
@@ -216,16 +217,17 @@ def _question(
 def _precisions(build: Build, call: LossCall) -> tuple[str, ...]:
     """Return the precisions in which a call answers at all."""
     given = case()
-    found = []
-    for name, dtype in DTYPES.items():
+
+    def answers(name: str) -> bool:
         try:
             with undisturbed():
-                output = torch.from_numpy(given.output).to(dtype)
+                output = torch.from_numpy(given.output).to(DTYPES[name])
                 call(build(SIZES), output, torch.from_numpy(given.target))
         except Exception:  # code that a user wrote may raise anything
-            continue
-        found.append(name)
-    return tuple(found) or ("float64",)
+            return False
+        return True
+
+    return precisions_of(answers)
 
 
 def _said(code: Code, found: Measured) -> Iterator[str]:

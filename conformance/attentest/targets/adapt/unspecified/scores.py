@@ -4,7 +4,7 @@ All have published forms that are correct, and that no option of the spec descri
 in attention by itself as in layers.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from functools import cache
 from itertools import product
@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from attentest.analysis.diagnosis.variants import Variant
 from attentest.faults import Fault, faults
@@ -25,12 +25,12 @@ from attentest.targets.adapt.parameters.trials.shown import TURNED
 from attentest.targets.adapt.parameters.trials.trial import places
 from attentest.targets.adapt.probing import SIZES, Probe, undisturbed
 from attentest.targets.adapt.recognise import answer
+from attentest.targets.kernels import KernelWatch
 from attentest_spec import Choices, Sizes, Table
 from attentest_spec.choices import Value
 from attentest_spec.mapping import Place
 from attentest_spec.setting import Floats
 from attentest_spec.torch import to_array
-from attentest_spec.torch.flops import OperationMode
 
 _MADE_OF_IT = ("multi_head_attention", "encoder_layer", "decoder_layer", "encoder", "decoder")
 ATTENDING = ("attention", *_MADE_OF_IT)
@@ -177,23 +177,24 @@ _EXPONENTIALS = ("exp", "exp_", "exp2", "exp2_", "expm1", "logsumexp", "logaddex
 """Operations that a softmax may be made of; powers whose exponents are tensors are others."""
 
 
-class _Operations(OperationMode):
-    """Notes whether an operation is a softmax, or may be a part of one."""
+class _Operations(KernelWatch):
+    """Notes whether an operation is a softmax, or may be a part of one, as every kernel may."""
 
     def __init__(self) -> None:
         """Begin with none."""
-        super().__init__()  # type: ignore[no-untyped-call]
+        super().__init__()
         self.may_be_softmax = False
 
-    def __torch_dispatch__(
-        self, func: Any, types: Any, args: Any = (), kwargs: Mapping[str, Any] | None = None
-    ) -> Any:
-        """Call `func`, and note its name."""
+    def seen(self, func: Any, given: Sequence[Tensor], made: Sequence[Tensor]) -> None:
+        """Note the name of an operation; its tensors may have any shape."""
         name = func._overloadpacket.__name__
         raised = name == "pow" and func._overloadname != "Tensor_Scalar"
         fused = "softmax" in name or "attention" in name
         self.may_be_softmax |= raised or fused or name in _EXPONENTIALS
-        return func(*args, **(kwargs or {}))
+
+    def computed_by_kernels(self, numbers: Sequence[Tensor]) -> None:
+        """Note that numbers of any shape may have come from a softmax."""
+        self.may_be_softmax |= bool(numbers)
 
 
 @cache

@@ -1,0 +1,80 @@
+"""Kernels that torch does not see, as those of Triton: the memory they fill, the GPU they need."""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.utils._pytree import tree_leaves
+
+from attentest.targets.adapt.reading import Unclear
+from attentest_spec.torch.flops import OperationMode
+
+_EMPTY = ("empty", "empty_like", "empty_strided", "new_empty", "zeros", "zeros_like", "new_zeros")
+"""Operations of torch that make memory for a kernel to fill."""
+
+
+class KernelWatch(OperationMode):
+    """Watches the operations of a call for numbers that no operation of torch has computed."""
+
+    def __init__(self) -> None:
+        """Begin with no memory."""
+        super().__init__()  # type: ignore[no-untyped-call]
+        self._empty: dict[int, Tensor] = {}
+
+    def __torch_dispatch__(
+        self,
+        func: Any,
+        types: Sequence[type],
+        args: Sequence[Any] = (),
+        kwargs: Mapping[str, Any] | None = None,
+    ) -> Any:
+        """Call `func`, and hand on what it is given, what it makes, and what kernels have filled.
+
+        An operation that is not torch's own is a kernel too.
+        """
+        given = tensors_of((args, kwargs))
+        filled = [self._empty[_memory(one)] for one in given if _memory(one) in self._empty]
+        if func._schema.is_mutable:
+            for one in given:
+                self._empty.pop(_memory(one), None)
+        made = func(*args, **(kwargs or {}))
+        if func._overloadpacket.__name__ in _EMPTY:
+            for one in tensors_of(made):
+                if one.is_floating_point() and one.numel():
+                    self._empty[_memory(one)] = one.zero_()  # what is left there tells nothing
+        elif func.namespace not in ("aten", "prims"):
+            filled += tensors_of(made)
+        self.seen(func, given, tensors_of(made))
+        self.computed_by_kernels([one for one in filled if one.any()])
+        return made
+
+    def seen(self, func: Any, given: Sequence[Tensor], made: Sequence[Tensor]) -> None:
+        """Note an operation, the tensors of any shape that it is given, and those that it makes."""
+
+    def computed_by_kernels(self, numbers: Sequence[Tensor]) -> None:
+        """Note tensors of any shape that a kernel has filled and an operation is given."""
+
+
+def tensors_of(tree: object) -> list[Tensor]:
+    """Return the tensors of any shape in nested arguments or results."""
+    return [one for one in tree_leaves(tree) if isinstance(one, Tensor)]
+
+
+def _memory(tensor: Tensor) -> int:
+    return tensor.untyped_storage().data_ptr() if tensor.layout is torch.strided else 0
+
+
+_OF_GPU = re.compile(r"\bcuda\b|nvidia|\bgpu\b|triton|active drivers", re.IGNORECASE)
+"""Words of the errors of code that a GPU alone can run, called without one."""
+
+
+def demand_no_gpu(name: str, failure: str) -> None:
+    """Raise Unclear where `failure` says that `name` needs a GPU: code is read on the CPU."""
+    if _OF_GPU.search(failure):
+        raise Unclear(
+            f"{name} needs a GPU, and code is read on the CPU: if its kernels are those of Triton, "
+            f"set TRITON_INTERPRET=1 in the environment; else write a backend, and judge that with "
+            f"`attentest run --device cuda`. It failed with {failure}."
+        )

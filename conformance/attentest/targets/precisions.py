@@ -1,0 +1,44 @@
+"""The precisions that code computes in: those in which it answers, and which it keeps."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import torch
+from torch.overrides import TorchFunctionMode
+
+from attentest_spec.torch import DTYPES
+
+
+def precisions_of(answers: Callable[[str], bool]) -> tuple[str, ...]:
+    """Return the precisions in which a call `answers` and computes, float64 where there is none.
+
+    A call under autocast computes in the precision of that, whichever it is given, but float64.
+    """
+    found = []
+    for name in DTYPES:
+        with _Autocast() as autocast:
+            answered = answers(name)
+        if answered and (name == "float64" or autocast.dtypes <= {DTYPES[name]}):
+            found.append(name)
+    return tuple(found) or ("float64",)
+
+
+class _Autocast(TorchFunctionMode):
+    """Watches the functions of torch for those that are called under autocast, and its dtypes."""
+
+    def __init__(self) -> None:
+        """Begin with none."""
+        super().__init__()
+        self.dtypes: set[torch.dtype] = set()
+
+    def __torch_function__(
+        self,
+        func: Callable[..., Any],
+        types: Sequence[type],
+        args: Sequence[Any] = (),
+        kwargs: Mapping[str, Any] | None = None,
+    ) -> Any:
+        """Call `func`, and note the dtype that autocast gives its arguments."""
+        if torch.is_autocast_enabled("cpu"):
+            self.dtypes.add(torch.get_autocast_dtype("cpu"))
+        return func(*args, **(kwargs or {}))
