@@ -75,6 +75,8 @@ def demand_no_gpu(name: str, failure: str) -> None:
     if _OF_GPU.search(failure):
         raise Unclear(
             f"{name} needs a GPU, and code is read on the CPU: if its kernels are those of Triton, "
-            f"set TRITON_INTERPRET=1 in the environment; else write a backend, and judge that with "
-            f"`attentest run --device cuda`. It failed with {failure}."
+            f"set TRITON_INTERPRET=1 in the environment, which runs them there, and add "
+            f"--write-adapter FILE to judge them on the GPU afterwards, by `attentest run "
+            f"FILE:backend --device cuda`; else write a backend, and judge that so. It failed with "
+            f"{failure}."
         )

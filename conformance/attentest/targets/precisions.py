@@ -23,6 +23,10 @@ def precisions_of(answers: Callable[[str], bool]) -> tuple[str, ...]:
     return tuple(found) or ("float64",)
 
 
+_DEVICES = ("cpu", "cuda")
+"""Code that is read on the CPU may be judged on a GPU, for which its autocast is."""
+
+
 class _Autocast(TorchFunctionMode):
     """Watches the functions of torch for those that are called under autocast, and its dtypes."""
 
@@ -39,6 +43,7 @@ class _Autocast(TorchFunctionMode):
         kwargs: Mapping[str, Any] | None = None,
     ) -> Any:
         """Call `func`, and note the dtype that autocast gives its arguments."""
-        if torch.is_autocast_enabled("cpu"):
-            self.dtypes.add(torch.get_autocast_dtype("cpu"))
+        for device in _DEVICES:
+            if torch.is_autocast_enabled(device):
+                self.dtypes.add(torch.get_autocast_dtype(device))
         return func(*args, **(kwargs or {}))

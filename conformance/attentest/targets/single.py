@@ -23,7 +23,7 @@ SINGLE = (
 )
 
 
-class _Watch(KernelWatch):
+class _Watch(KernelWatch):  # type: ignore[no-untyped-call]
     """Watches the operations of a call for tensors in single precision.
 
     A kernel that torch does not see may compute in it and fill memory of double precision: the

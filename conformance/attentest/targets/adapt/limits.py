@@ -228,9 +228,7 @@ def limits_measured(backend: Backend, choices: Choices, *, strict: bool) -> Limi
     return replace(limits, trained_pad=False, pad=rows[0][0]) if fixed else limits
 
 
-UNANSWERED = (
-    "it is not judged in {}: no call gave an answer, or one computes in another by autocast"
-)
+UNANSWERED = "it is not judged in {}: a call gives no answer there, or rounds to another precision"
 
 
 def said_of(limits: Limits, *, dropout: bool = False) -> list[str]:

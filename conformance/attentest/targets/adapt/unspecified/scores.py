@@ -177,7 +177,7 @@ _EXPONENTIALS = ("exp", "exp_", "exp2", "exp2_", "expm1", "logsumexp", "logaddex
 """Operations that a softmax may be made of; powers whose exponents are tensors are others."""
 
 
-class _Operations(KernelWatch):
+class _Operations(KernelWatch):  # type: ignore[no-untyped-call]
     """Notes whether an operation is a softmax, or may be a part of one, as every kernel may."""
 
     def __init__(self) -> None:
