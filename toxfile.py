@@ -7,8 +7,8 @@ only where the verdicts are to be written.
 An env judges every clause by the command, with as many examples as its folder's pyproject.toml says
 (all by default): fewer where these show every stored verdict, and all where verdicts are to be
 written. By pytest, which judges by the same checks, it tries only a few clauses, of every chapter
-in the first env; of the folders with expected failures, one is tried. It tries few examples of each,
-except where failures are expected: these may need many.
+in the first env; of the folders with expected failures, one is tried. It tries few examples of
+each, except where failures are expected: these may need many.
 
 tox.ini reads what is found from environment variables that are set here.
 """
