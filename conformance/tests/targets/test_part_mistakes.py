@@ -165,7 +165,8 @@ def test_ordered_attention_of_another_design_is_a_question(old, new, tmp_path: P
 
 def test_scale_that_is_missing_is_asked_about_where_a_name_only_hints(tmp_path: Path) -> None:
     code = TURNED.replace(" * self.width**-0.5", "").replace("CausalSelf", "SharedHead")
-    with pytest.raises(Unclear):
+    said = r"scores are not divided by the root .* add --as multi_head_attention.*own\.py:\d+"
+    with pytest.raises(Unclear, match=said):
         adapted(tmp_path, "SharedHeadAttention", code)
 
 

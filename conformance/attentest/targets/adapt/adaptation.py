@@ -37,7 +37,7 @@ from attentest.targets.adapt.encoders.idle_norms import around_norm
 from attentest.targets.adapt.encoders.inverted import with_tokens_seen
 from attentest.targets.adapt.encoders.mask_uses import read_around
 from attentest.targets.adapt.encoders.one_mistake import around_mistake
-from attentest.targets.adapt.encoders.part_mistake import around_mistake_of_part
+from attentest.targets.adapt.encoders.part_mistake import around_mistake_of_part, demand_usual
 from attentest.targets.adapt.encoders.tokens import stack_of
 from attentest.targets.adapt.limits import (
     SEVERAL,
@@ -332,6 +332,8 @@ def _adapted(code: Code, reading: Reading) -> Adapted:
     if not (reading.anyway or explained):
         options.demand_default(code, reading, partial(_explained, inferred), found.table)
     ask = partial(trust.question, code, probe, adapter, found, findings, line, reading)
+    if guessed and not (known or reading.anyway or reading.strict):
+        demand_usual(code.name, adapter, found, findings, line)
     asked = "" if reading.anyway else ask()
     if code.constants and not (asked or reading.anyway or explained):
         asked = constants.question(code.name, code.constants)

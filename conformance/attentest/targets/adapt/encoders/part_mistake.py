@@ -4,7 +4,7 @@ No option gives the numbers of such code. A mistake that no design makes, and th
 them, says more than a name, and than that attention depends on positions.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
 
@@ -18,6 +18,7 @@ from attentest.targets.adapt.parameters.found import FoundTable, Observed
 from attentest.targets.adapt.parameters.trials.clock import Clock
 from attentest.targets.adapt.parameters.trials.shown import TURNED
 from attentest.targets.adapt.probing import undisturbed
+from attentest.targets.adapt.reading import Unclear
 from attentest_spec import CHOICES, COMPONENTS, Choices
 from attentest_spec.choices import Value
 
@@ -93,24 +94,49 @@ def around_mistake_of_part(
 
     A `guessed` component is one by a part of its name.
     """
+    names = (*_NO_DESIGN.get(adapter.component, ()), *(_BY_NAME if not guessed else ()))
+    return _explained_by(names, adapter, found, findings) or found
+
+
+def demand_usual(
+    name: str,
+    adapter: Adapter,
+    found: FoundTable,
+    findings: Mapping[str, Finding],
+    line: Callable[[], str],
+) -> None:
+    """Raise Unclear where a mistake that a few models make explains code that a name hints at."""
+    if (explained := _explained_by(_BY_NAME, adapter, found, findings)) is None:
+        return
+    wrong, component = faults()[explained.mistake].wrong.rstrip("."), adapter.component
+    raise Unclear(
+        f"{name} was taken for {component} by a part of its name, and has the numbers of that but "
+        f"for one thing, which a few published models mean: {wrong[0].lower()}{wrong[1:]}; if it "
+        f"is not meant, or to have it judged, add --as {component}. {line()}"
+    )
+
+
+def _explained_by(
+    names: Sequence[str], adapter: Adapter, found: FoundTable, findings: Mapping[str, Finding]
+) -> FoundTable | None:
+    """Return `found` with the choices under which a mistake of `names` gives the numbers."""
     component, seen = adapter.component, found.observed
     if seen is None or not (seen.run.samples and found.table) or found.unplaced:
-        return found
+        return None
     if "mask" not in adapter.arguments.roles:
         seen = _without_mask(component, seen)
     measured = {name: one.measured for name, one in findings.items() if one.measured is not None}
     if _hides_nothing(component, found, measured):
-        return found
-    names = (*_NO_DESIGN.get(component, ()), *(_BY_NAME if not guessed else ()))
+        return None
     clock = Clock(SECONDS)
     with undisturbed():
         for added, variant in _variants(component, {**found.choices, **measured}, names):
             if clock.rings():
-                return found
+                return None
             if gives(variant, component, found.table, seen):
                 choices = {**found.choices, **added}
                 return replace(found, choices=choices, mistake=variant.names[0])
-    return found
+    return None
 
 
 def _hides_nothing(component: str, found: FoundTable, known: Mapping[str, Value]) -> bool:
