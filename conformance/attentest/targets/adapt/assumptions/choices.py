@@ -3,6 +3,7 @@
 Code that declares no choices has those that its numbers show.
 """
 
+import inspect
 from collections.abc import Iterable, Iterator, Mapping
 
 from attentest.analysis.identify import Finding
@@ -40,6 +41,9 @@ NO_ALIBI = (
 _IN_SINGLE = (("rms_arithmetic", "float32"), ("routing_arithmetic", "float32"))
 MOST = 6
 """The largest number of parameters that are named; more are counted."""
+
+MOST_SWITCHES = 3
+"""The largest number of switches that are named."""
 
 
 def guess_of(code: Code) -> str:
@@ -162,7 +166,22 @@ def summary(code: Code, adapter: Adapter, parameters: Mapping[str, object] | Non
     called = ", ".join([*pairs(carried.roles.items()), *carried.computed, *carried.repeated])
     masks = dict.fromkeys(one.words.partition(";")[0] for one in adapter.styles.values())
     call, missing = f"{code.name}{built} called ({called})", ungiven_of(adapter)
-    return "; ".join([call, *[missing] * bool(missing), *masks, *named(parameters or {})])
+    said = [missing, *masks, *named(parameters or {}), switched_off(code)]
+    return "; ".join([call, *filter(None, said)])
+
+
+def switched_off(code: Code) -> str:
+    """Return which switches of a constructor are off, as they are by default, "" for none.
+
+    What they switch on is not judged.
+    """
+    if code.construction is None or not inspect.isclass(code.thing):
+        return ""
+    given = code.construction.fillings
+    own = inspect.signature(code.thing).parameters
+    off = [name for name, one in own.items() if one.default is False and name not in given]
+    more = " .." if len(off) > MOST_SWITCHES else ""
+    return f"off by default: {', '.join(off[:MOST_SWITCHES])}{more}" if off else ""
 
 
 def pairs(items: Iterable[tuple[str, str]]) -> list[str]:
