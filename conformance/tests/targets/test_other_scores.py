@@ -56,6 +56,9 @@ SCORES, WEIGHTS = "s = q @ k.mT / math.sqrt(self.width)", "w = s.softmax(-1)"
 COSINES = (SCORES, "s = 10.0 * F.normalize(q, dim=-1) @ F.normalize(k, dim=-1).mT")
 SIGMOIDS = (WEIGHTS, "w = torch.sigmoid(s - math.log(s.shape[-1]))")
 RECTIFIED = (WEIGHTS, "w = s.relu() / s.shape[-1]")
+PLUS_ONE = (WEIGHTS, "w = F.pad(s, (0, 1)).softmax(-1)[..., :-1]")
+SQUARES = (SCORES, "s = -torch.cdist(q, k) ** 2 / math.sqrt(self.width)")
+DISTANCES = (SCORES, "s = -torch.cdist(q, k) / math.sqrt(self.width)")
 VALUES = (SCORES, f"q, k, v = turned(q), turned(k), turned(v)\n        {SCORES}")
 
 
@@ -74,6 +77,10 @@ def changed(*pairs: tuple[str, str]) -> str:
         ("MultiHeadAttention", COSINES, "cosine attention"),
         pytest.param("EncoderLayer", COSINES, "cosine attention", marks=pytest.mark.proof),
         ("MultiHeadAttention", VALUES, "turns its values by rotary positions"),
+        ("MultiHeadAttention", PLUS_ONE, "softmax plus one"),
+        pytest.param("EncoderLayer", PLUS_ONE, "softmax plus one", marks=pytest.mark.proof),
+        ("MultiHeadAttention", SQUARES, "squared distances"),
+        pytest.param("MultiHeadAttention", DISTANCES, "distances", marks=pytest.mark.proof),
         pytest.param("EncoderLayer", SIGMOIDS, "it computes no softmax", marks=pytest.mark.proof),
         pytest.param(
             "MultiHeadAttention", RECTIFIED, "it computes no softmax", marks=pytest.mark.proof

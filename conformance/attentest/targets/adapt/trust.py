@@ -223,7 +223,7 @@ def _of_layers(
 def _of_scores(seen: Observed, adapter: Adapter, table: Table, known: Choices) -> str:
     """Return what attention has in the place of its weights that is a design, "" for a mistake."""
     component = adapter.component
-    for design in (scores.of_lengths, scores.of_turned_values):
+    for design in (scores.of_lengths, scores.of_other_formula, scores.of_turned_values):
         if other := design(seen, adapter, component, table, known):
             return other
     other = scores.without_softmax(seen, adapter, component, table, known)

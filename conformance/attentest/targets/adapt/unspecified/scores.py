@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
 from attentest.analysis.diagnosis.variants import Variant
 from attentest.faults import Fault, faults
@@ -211,6 +212,51 @@ def _forgotten() -> tuple[tuple[Fault, ...], ...]:
         components=ATTENDING,
     )
     return (fault,), (fault, faults()["attention.scale-missing"])
+
+
+def _apart(query: Tensor, key: Tensor) -> Tensor:
+    return torch.cdist(query, key, compute_mode="donot_use_mm_for_euclid_dist")
+
+
+_OTHER: Mapping[str, tuple[str, Callable[..., Tensor], str]] = {
+    "zero-key": (
+        "softmax",
+        lambda self, scores: functional.pad(scores, (0, 1)).softmax(-1)[..., :-1],
+        "a part of its weights goes to a key of zeros: softmax plus one, add_zero_attn of torch",
+    ),
+    "squared-distances": (
+        "scores",
+        lambda self, query, key, factor: -_apart(query, key).square() * factor,
+        "its scores are squared distances of queries and keys",
+    ),
+    "distances": (
+        "scores",
+        lambda self, query, key, factor: -_apart(query, key) * factor,
+        "its scores are distances of queries and keys",
+    ),
+}
+"""Designs of attention: what they replace, by what, and what is said of them."""
+
+
+def of_other_formula(
+    seen: Observed, call: Callable[..., Any], component: str, table: Table, known: Choices
+) -> str:
+    """Recognise scores or weights of another formula that has been published, "" for others."""
+    with undisturbed():
+        for name, (seam, override, sentence) in _OTHER.items():
+            design = Fault(
+                slug=name,
+                clause="attention.formula",
+                wrong=sentence,
+                effect="The weights are others.",
+                origin="own",
+                seam=seam,
+                override=override,
+                components=ATTENDING,
+            )
+            if gives(Variant({}, (design,), known), component, table, seen):
+                return sentence
+    return ""
 
 
 _OF_VALUES = (
