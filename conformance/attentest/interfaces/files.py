@@ -3,11 +3,12 @@
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from attentest.harness.process import Child, Isolation
 from attentest.results.blocks import folded
-from attentest.results.causes import causes
+from attentest.results.causes import Cause, causes
 from attentest.results.run import BackendRun, Run
 from attentest.results.screen import Screen
 from attentest.results.text import counted
@@ -15,6 +16,7 @@ from attentest.results.verdict import Status
 from attentest.results.wording import why_uncompared
 from attentest.targets.adapt.components import only_mentions
 from attentest.targets.members import Member
+from attentest.targets.resolve import ELSEWHERE
 
 
 @dataclass(frozen=True)
@@ -88,7 +90,7 @@ class Outcome:
         if backend is None or (backend.failure and member.inside):
             if member.inside:
                 return f"not judged by itself: part of {member.inside}"
-            return _UNJUDGED.get(member.looks, "not a component")
+            return _UNJUDGED.get(member.looks, _OTHER)
         if self.asks:
             return "question: see below"
         if backend.failure:
@@ -108,6 +110,7 @@ class Outcome:
         return ", ".join(counts)
 
 
+_OTHER = "not a component"
 _UNJUDGED = {
     "head": "not judged: it may be one head of attention, judge the class that joins its heads",
     "mask": "not judged: it may be a mask, add --as COMPONENT to its name",
@@ -150,7 +153,7 @@ class FileSummary:
             [
                 self.table(),
                 *([understood] if understood else []),
-                *self.questions(screen),
+                *self.questions(screen, found),
                 *screen.blocks(found, name=True),
                 "\n".join(
                     [
@@ -161,29 +164,40 @@ class FileSummary:
             ]
         )
 
-    def questions(self, screen: Screen) -> Iterator[str]:
-        """Yield why members could not be judged, in one sentence where a name is only a hint."""
+    def questions(self, screen: Screen, found: Sequence[Cause]) -> Iterator[str]:
+        """Yield why members could not be judged, in one sentence where a name is only a hint.
+
+        So it is where the mistake that is `found` in another member is at the line that it names.
+        """
         for one in self.outcomes:
             backend, name = one.backend, one.member.name
             if backend is None or not backend.failure or one.member.inside:
                 continue
-            said = backend.failure
+            said = backend.failure.removesuffix(ELSEWHERE).rstrip()
             if one.member.guessed:
                 said = _in_short(said, f"{self.target}:{name}")
-            lines = folded(said, screen.width, indent="")
-            yield "\n".join([f"== {name}", "", *lines])
+            if number := cause_of(said, found):
+                yield "\n".join(folded(_FOLLOWS.format(name, number), screen.width))
+            else:
+                lines = folded(said, screen.width, indent="")
+                yield "\n".join([f"== {name}", "", *lines])
 
     def table(self) -> str:
-        """Return a line for every member."""
+        """Return a line for every member, and one for all those that are no component."""
         rows = [one.line for one in self.outcomes]
         if not rows:
             return f"{self.target} defines no function and no class."
-        widths = [max(len(row[column]) for row in rows) for column in (0, 1)]
+        others = [name for name, _, result in rows if result == _OTHER]
+        if len(others) > 1:
+            rows = [one for one in rows if one[2] != _OTHER]
+        widths = [max((len(row[column]) for row in rows), default=0) for column in (0, 1)]
         room = _WIDTH - sum(widths) - 6
         lines = [
             f"  {name:{widths[0]}}  {component:{widths[1]}}  {_fitted(result, room)}"
             for name, component, result in rows
         ]
+        if len(others) > 1:
+            lines += folded(f"  no component: {', '.join(others)}", _WIDTH, indent="    ")
         return "\n".join([f"{self.target}:", *lines])
 
     def blocks(self, screen: Screen) -> Iterator[str]:
@@ -257,6 +271,21 @@ def _fitted(result: str, room: int) -> str:
 
 
 _NEAREST = re.compile(r" In the nearest reading, .*?(?= A part of the name |$)")
+
+
+_FOLLOWS = (
+    "{} is not judged: its numbers leave those of the reference at the line of cause {}; mend that "
+    "first"
+)
+
+
+def cause_of(question: str, found: Sequence[Cause]) -> int:
+    """Return the number of the cause whose line a question names as the one that differs, or 0."""
+    for number, one in enumerate(found, 1):
+        named = f" {Path(one.file).name}:{one.line} (" in question
+        if one.severity.fails_run and one.location is not None and named:
+            return number
+    return 0
 
 
 def _in_short(question: str, target: str) -> str:

@@ -60,9 +60,10 @@ def block(
 
 
 def warnings(several: Sequence[Cause], numbers: Sequence[int], width: int = WIDTH) -> str:
-    """Return the block of several warnings: the clauses that are not followed."""
+    """Return the block of warnings: the clauses that are not followed."""
     names = list(dict.fromkeys(slug for one in several for slug in one.clauses))
-    text = f"{numbers[0]}-{numbers[-1]}  warning: does not follow {', '.join(names)}"
+    count = f"{numbers[0]}-{numbers[-1]}" if len(numbers) > 1 else f"{numbers[0]}"
+    text = f"{count}  warning: does not follow {', '.join(names)}"
     return "\n".join(cut(folded(text, width, indent=_INDENT), 4))
 
 

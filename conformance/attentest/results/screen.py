@@ -118,7 +118,7 @@ class Screen:
         is_failing = bool(failing_causes(found))
         for kind, group in groupby(numbered, key=lambda one: _kind(one[1], found, is_failing)):
             numbers, several = zip(*group, strict=True)
-            if kind is not None and len(several) > 1:
+            if kind is warnings or (kind is not None and len(several) > 1):
                 yield kind(several, numbers, self.width)
                 continue
             for number, cause in zip(numbers, several, strict=True):
