@@ -219,8 +219,10 @@ def numbers_named(thing: Callable[..., Any]) -> dict[str, Any]:
     if not file or "site-packages" in Path(file).parts:
         return found
     root = Copies.folder(home)
-    files = [getattr(one, "__file__", None) or "" for one in list(sys.modules.values())]
-    for one in dict.fromkeys([file, *files]):
+    # Not `getattr`, which asks a lazy module for what it lacks: thousands of modules are in use.
+    modules = [getattr(one, "__dict__", {}) for one in list(sys.modules.values())]
+    files = [one.get("__file__") for one in modules]
+    for one in dict.fromkeys([file, *filter(None, files)]):
         if one.endswith(".py") and _folder_of(one).startswith(f"{root}{os.sep}"):
             with suppress(OSError, SyntaxError, ValueError):
                 for name, value in _numbers_of(Path(one).read_bytes()).items():
@@ -230,12 +232,12 @@ def numbers_named(thing: Callable[..., Any]) -> dict[str, Any]:
 
 def _folder_of(file: str) -> str:
     """Return the folder of `file`, without links and with a separator at its end."""
-    return _without_links(os.path.dirname(os.path.abspath(file))) + os.sep
+    return _without_links(file if os.path.isabs(file) else os.path.abspath(file))
 
 
-@functools.cache  # thousands of modules lie in some hundred folders
-def _without_links(folder: str) -> str:
-    return os.path.realpath(folder)
+@functools.cache  # thousands of modules are asked about whenever code is read
+def _without_links(file: str) -> str:
+    return os.path.realpath(os.path.dirname(file)) + os.sep
 
 
 @functools.lru_cache(256)
