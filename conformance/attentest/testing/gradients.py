@@ -52,7 +52,7 @@ _MOVES = 1e-9
 def agrees_with_differences(probe: Probe, *inputs: Input, draw: Draw) -> None:
     """Demand that vjp and central differences agree along one random direction.
 
-    The direction moves all float inputs and all loaded parameters at once (tied ones together);
+    The direction moves all float inputs and all loaded parameters at once (equal ones together);
     the pulled-back cotangent times the direction is the change of the output along it. Float64
     alone resolves the difference: what computes in float32, or has a softmax in it, is compared
     with differences of the formula, and half precision is absent. A part without dropout is one
@@ -61,7 +61,7 @@ def agrees_with_differences(probe: Probe, *inputs: Input, draw: Draw) -> None:
     _demand_digits(probe)
     output = as_floats(probe.output(*inputs))
     cotangent = draw.floats(*output.shape, scale=_WEIGHT)
-    steps = [_direction(draw, value) for value in inputs]
+    steps = _directions(draw, inputs)
     moves = _moves(probe, draw)
     try:
         _agrees(probe, inputs, output, cotangent, steps, moves)
@@ -74,6 +74,15 @@ def agrees_with_differences(probe: Probe, *inputs: Input, draw: Draw) -> None:
             beyond = along(inputs, steps, _BEYOND)
             output = as_floats(probe.output(*beyond))
             _agrees(probe, beyond, output, cotangent, steps, moves)
+
+
+def _directions(draw: Draw, inputs: Sequence[Input]) -> list[Floats | None]:
+    """Draw a direction for each of the inputs, one for those that are the same array."""
+    drawn: dict[int, Floats | None] = {}
+    for value in inputs:
+        if id(value) not in drawn:
+            drawn[id(value)] = _direction(draw, value)
+    return [drawn[id(value)] for value in inputs]
 
 
 def _demand_digits(probe: Probe) -> None:

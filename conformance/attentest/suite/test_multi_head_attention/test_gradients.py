@@ -32,7 +32,6 @@ def test_every_parameter_reached(subject: Subject, draw: Draw) -> None:
 
 @check("multi_head_attention.gradient")
 def test_gradient(subject: Subject, draw: Draw) -> None:
-    require_cross(subject)
     probe = build_loaded(subject, draw, draw_sizes(draw, low=min(2, subject.limits.heads or 2)))
     case = draw_call(draw, probe, kinds=OPEN_FIRST, lengths=(draw.length(), draw.length(2)))
     agrees_with_differences(probe, *case.inputs, draw=draw)

@@ -27,6 +27,7 @@ from attentest.targets.adapt.ungiven import own_order
 from attentest.targets.adapt.unspecified import samples
 from attentest.targets.adapt.unspecified.frozen_tables import demand_trained
 from attentest.targets.adapt.unspecified.gates import demand_network
+from attentest.targets.adapt.unspecified.lengths import hide_queries, shows_wrong_lengths
 from attentest.targets.adapt.unspecified.polarity import leaning
 from attentest.targets.adapt.unspecified.rows_of_ids import demand_vectors
 from attentest.targets.adapt.unspecified.sums import demand_sum
@@ -348,8 +349,10 @@ class _Mask:
     def _ask_of_lengths(self, style: Style) -> None:
         """Raise Unclear where lengths do something else than hide keys, rightly or nearly so."""
         found = self.probe, self.adapter, self.slot, style, self.keys
-        if _shows_wrong_lengths(*found):
+        if shows_wrong_lengths(*found):
             return
+        if hide_queries(*found):
+            raise Unclear(self._hidden_rows())
         without = "" if self.adapter.needs_mask else f"--give {self.own}=None judges it without, "
         raise Unclear(
             f"By its name the {self.own} of {self.code.name} says how many keys are no padding, "
@@ -357,20 +360,15 @@ class _Mask:
             f"mask=lengths has it judged as that (in Python: given={{..}} or mask='lengths')."
         )
 
-
-def _shows_wrong_lengths(
-    probe: Probe, adapter: Adapter, role: str, style: Style, keys: int
-) -> bool:
-    """Say whether lengths hide one key more or less than they say, or the others in their place."""
-    keys = probing.keys_of(adapter, role, keys)
-    tried = replace(adapter, styles={**adapter.styles, role: style})
-    (keep,) = probing.masks_for(style, probe, tried, keys)
-    more, less = keep.roll(1, -1), keep.roll(-1, -1)
-    more[..., 0], less[..., -1] = True, False
-    return any(
-        probing.mask_shows(probe, tried, role, keep, keys=keys, shown=one)
-        for one in (more, less, ~keep)
-    )
+    def _hidden_rows(self) -> str:
+        """Return what to say of lengths that hide the rows of queries too."""
+        text = (
+            f"{self.code.name} is not judged with its lengths: {self.own} hides the rows of "
+            f"queries as well as keys, and a hidden row has an output that the spec does not have."
+        )
+        if self.adapter.needs_mask:
+            return f"{text} It needs them: {self.own}=None raises an error."
+        return f"{text} --give {self.own}=None judges it without."
 
 
 _SAID = {

@@ -64,7 +64,12 @@ def _with_parameters(module: Any) -> nn.Module:
 
 
 def inner_widths(module: nn.Module, sizes: Sizes) -> list[int]:
-    """Return the widths of matrices that are not those of `sizes`, and may be an inner one."""
+    """Return the widths of matrices that are not those of `sizes`, and may be an inner one.
+
+    None where the module has the inner width that was asked for: others are those of other parts.
+    """
+    if _takes_inner_width(module, sizes):
+        return []
     wide = [
         set(one.shape) - {1}
         for one in module.parameters()
@@ -77,3 +82,10 @@ def inner_widths(module: nn.Module, sizes: Sizes) -> list[int]:
     usual = [ratio * sizes.d_model for ratio in RATIOS]
     rest = sorted(one for one in beside - known - set(usual) if one > sizes.d_model)
     return [one for one in usual if one in beside] + rest
+
+
+def _takes_inner_width(module: nn.Module, sizes: Sizes) -> bool:
+    """Say whether two matrices or more have the inner width of `sizes`, and the model's."""
+    widths = {sizes.d_ff, 2 * sizes.d_ff}
+    held = [set(one.shape) for one in module.parameters() if one.dim() == 2]
+    return sum(bool(one & widths) and sizes.d_model in one for one in held) > 1
