@@ -109,7 +109,7 @@ def test_constant_in_the_divisor_is_asked_about_where_it_shows(
     if read:
         assert attentest.adapted(target).choices["routing_weights"] == "renormalised"
         return
-    with pytest.raises(Unclear, match="added to the sum|first step that differs is 'sum'"):
+    with pytest.raises(Unclear, match=r"added to the sum|first step that differs is 'sum'"):
         attentest.adapted(target)
 
 

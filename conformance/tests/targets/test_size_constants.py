@@ -1,6 +1,7 @@
 """Whole models whose sizes are constants of their code: a copy of the files has others."""
 
 import ast
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -160,13 +161,11 @@ def test_constants_that_contradict_each_other_are_asked_about(tmp_path: Path) ->
     ],
 )
 def test_mistake_in_a_mask_is_detected(tmp_path: Path, file: str, edit: tuple[str, str]) -> None:
-    """A constant with another meaning would explain wrong numbers too: then it is a question."""
+    """A constant with another meaning would explain wrong numbers too: it may be a question."""
     target = written(tmp_path, file, edit)
-    try:
+    with suppress(Unclear):
         assert failing(attentest.adapted(target))
-    except Unclear as question:
-        assert "No choice gives its numbers: that is a mistake in it" in str(question)
-        assert failing(attentest.adapted(target, anyway=True))
+    assert failing(attentest.adapted(target, anyway=True))
 
 
 def test_heads_that_the_constant_does_not_set_are_asked_about(tmp_path: Path) -> None:
