@@ -58,12 +58,14 @@ class Outcome:
     def asks(self) -> bool:
         """Whether it was recognised as a component or model, and could not be read as that.
 
-        A class whose name only mentions a component, as `EncoderPooling` does, was not recognised.
+        A class whose name only mentions a component, as `EncoderPooling` does, was not recognised,
+        nor was a function by the last words of its name alone.
         """
         backend, member = self.backend, self.member
         if backend is None or not backend.failure or member.inside:
             return False
-        hint = member.guessed and only_mentions(member.name, member.component)
+        mentions = member.guessed and only_mentions(member.name, member.component)
+        hint = member.hinted or mentions
         return bool(member.component) and not hint
 
     @property

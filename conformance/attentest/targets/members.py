@@ -15,6 +15,8 @@ class Member:
 
     `inside` is the model of the same file that is built with it, "" for none. `guessed` is True
     where a part of the name alone says the component: it counts where the numbers confirm it.
+    `hinted` is True for a function whose last words say it, and whose arguments do not: where it
+    cannot be read, that is no open question.
     `looks` is "mask" or "model" for what looks like one, and is no component.
     """
 
@@ -23,6 +25,7 @@ class Member:
     inside: str = ""
     guessed: bool = False
     looks: str = ""
+    hinted: bool = False
 
 
 def members(target: str) -> list[Member] | None:

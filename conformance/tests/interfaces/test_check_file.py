@@ -293,3 +293,52 @@ def test_question_about_the_line_of_a_mistake_follows_from_it():
     unknown = SimpleNamespace(severity=Status.VIOLATION, file="", line=None, location=None)
     assert cause_of(question, [elsewhere, unknown, mistake]) == 3
     assert cause_of(question, [warning, elsewhere, unknown]) == 0
+
+
+FUNCTIONS = """
+import numpy as np
+
+
+def ref_attention(Q, K, V):
+    scores = Q @ np.swapaxes(K, -1, -2) / np.sqrt(Q.shape[-1])
+    weights = np.exp(scores - scores.max(-1, keepdims=True))
+    return weights / weights.sum(-1, keepdims=True) @ V
+
+
+def ref_layernorm(x, gamma, beta, eps=1e-5):
+    centred = x - x.mean(-1, keepdims=True)
+    return centred / np.sqrt(x.var(-1, keepdims=True) + eps) * gamma + beta
+
+
+def row_attention(weights, values, axis):
+    return np.moveaxis(weights, axis, -1) @ values
+
+
+def plot_attention(weights, names, size):
+    return weights.mean()
+
+
+def inner_attention(a, b, c):
+    return a @ b @ c
+
+
+def outer(a, b, c):
+    return inner_attention(a, b, c)
+"""
+
+
+def test_functions_are_judged_by_the_last_words_of_their_names(tmp_path: Path):
+    file = tmp_path / "functions.py"
+    file.write_text(FUNCTIONS)
+    result = check(file, "--clause", "attention.formula", "--clause", "layer_norm.formula")
+    lines = [" ".join(line.split()) for line in result.output.splitlines()]
+    assert "ref_attention attention conforming (1 of 1 judged clauses)" in lines
+    assert "ref_layernorm layer_norm conforming (1 of 1 judged clauses)" in lines
+    hint = "row_attention - not judged: its name only hints at attention, see below"
+    assert hint in lines
+    assert "no component: plot_attention, inner_attention, outer" in lines
+    assert result.exit_code == 0, result.output
+    file.write_text(FUNCTIONS.replace(" / np.sqrt(Q.shape[-1])", " / Q.shape[-1]"))
+    result = check(file, "--clause", "attention.formula")
+    assert "ref_attention - question: see below" in " ".join(result.output.split())
+    assert result.exit_code == 3

@@ -15,6 +15,7 @@ from attentest.targets.adapt.components import (
     component_named,
     component_suggested,
     squashed,
+    words_of,
 )
 from attentest.targets.adapt.encoders.tokens import token_encoder
 from attentest.targets.adapt.makers.several import makes_several
@@ -28,11 +29,21 @@ from attentest.targets.language_models import building as language_models
 from attentest.targets.language_models.recognition import is_language_model
 from attentest.targets.libraries import question_of_class
 from attentest.targets.models.building import building
+from attentest.targets.searches.stand_in import names
 from attentest.targets.unjudged import looks_like
 
 _SIDES = ("source", "target")
 _SURE = ("decoderinputids", "decoderinput", "tgtids", "trgids", "targetids")
 """Arguments that only a whole model has."""
+_OF_FUNCTIONS = ("attention", "layer_norm", "rms_norm", "feed_forward", "loss")
+"""The components that a function is by the last words of its name, where numbers confirm it."""
+_VERBS = names(
+    "add apply bench benchmark build calculate check clear compare compute convert copy create "
+    "disable draw enable eval evaluate export extract get has init inject is load log make mask "
+    "measure patch plot print profile read record register replace reset run save set show step "
+    "test time total train update use verify visualise visualize with"
+)
+"""Words that the name of a function begins with that does something with a component."""
 _MAKES = re.compile(r"^(make|build|create|get|init|new)(the|a)?(?P<what>.+)$")
 
 
@@ -114,18 +125,35 @@ class Recognition:
             return {"component": "" if made else component, "inside": made or inside}
         likely = component_guessed(name) if _is_called(thing) else ""
         likely = likely or component_in_file(name, thing) or self._table(name, thing)
+        if not likely and (hinted := self._hinted(name, thing)):
+            sure = hinted == "attention" and _takes_its_inputs(thing)
+            return {"component": hinted, "guessed": True, "hinted": not sure}
         looks = "" if likely or inside else looks_like(name, thing)
         return {"component": likely, "inside": inside, "guessed": bool(likely), "looks": looks}
 
     def _table(self, name: str, thing: Any) -> str:
         """Return the component of a function that makes a table, "" for one that the file calls."""
         likely = component_guessed(name)
-        if not makes_table(likely, thing):
+        return likely if makes_table(likely, thing) and not self._is_used(name) else ""
+
+    def _hinted(self, name: str, thing: Any) -> str:
+        """Return the component that the last words of a function's name are, "" for none.
+
+        A function that the file calls is a part of what calls it, and one whose name begins with
+        a verb does something with a component.
+        """
+        likely = component_suggested(name)
+        is_one = inspect.isfunction(thing) and likely in _OF_FUNCTIONS
+        if not is_one or name.startswith("_") or words_of(name)[0] in _VERBS:
             return ""
+        return "" if self._is_used(name) else likely
+
+    def _is_used(self, name: str) -> bool:
+        """Say whether the file mentions `name` where it does not define it, or has no source."""
         try:
-            return "" if inspect.getsource(self.module).count(name) > 1 else likely
+            return len(re.findall(rf"\b{name}\b", inspect.getsource(self.module))) > 1
         except OSError:  # a notebook
-            return ""
+            return True
 
     @cached_property
     def _encoders(self) -> Mapping[str, tuple[Any, set[type]]]:
@@ -212,6 +240,13 @@ class Recognition:
 
 _WITH_POSITIONS = ("attention", "multi_head_attention", "encoder_layer", "decoder_layer")
 """The parts of models whose numbers show how positions are applied in them."""
+
+
+def _takes_its_inputs(thing: Any) -> bool:
+    """Say whether the first arguments of a function have names of queries, keys and values."""
+    own = [squashed(one) for one in inspect.signature(thing).parameters][:3]
+    roles = ("query", "key", "value")
+    return len(own) == 3 and all(one in ROLES[role] for one, role in zip(own, roles, strict=True))
 
 
 def _names(owner: type, thing: Any) -> bool:
