@@ -34,20 +34,20 @@ class KernelWatch(OperationMode):
 
         An operation that is not torch's own is a kernel too.
         """
-        given = tensors_of((args, kwargs))
+        given = _tensors_of((args, kwargs))
         filled = [self._empty[_memory(one)] for one in given if _memory(one) in self._empty]
         if func._schema.is_mutable:
             for one in given:
                 self._empty.pop(_memory(one), None)
         made = func(*args, **(kwargs or {}))
         if func._overloadpacket.__name__ in _EMPTY:
-            for one in tensors_of(made):
-                if one.is_floating_point() and one.numel():
+            for one in _tensors_of(made):
+                if one.is_floating_point() and _memory(one):
                     self._empty[_memory(one)] = one.zero_()  # what is left there tells nothing
         elif func.namespace not in ("aten", "prims"):
-            filled += tensors_of(made)
-        self.seen(func, given, tensors_of(made))
-        self.computed_by_kernels([one for one in filled if one.any()])
+            filled += _tensors_of(made)
+        self.seen(func, given, _tensors_of(made))
+        self.computed_by_kernels([one for one in filled if not one.is_meta and one.any()])
         return made
 
     def seen(self, func: Any, given: Sequence[Tensor], made: Sequence[Tensor]) -> None:
@@ -57,22 +57,25 @@ class KernelWatch(OperationMode):
         """Note tensors of any shape that a kernel has filled and an operation is given."""
 
 
-def tensors_of(tree: object) -> list[Tensor]:
+def _tensors_of(tree: object) -> list[Tensor]:
     """Return the tensors of any shape in nested arguments or results."""
     return [one for one in tree_leaves(tree) if isinstance(one, Tensor)]
 
 
 def _memory(tensor: Tensor) -> int:
+    """Return where the numbers of a tensor lie, 0 for one that holds none."""
     return tensor.untyped_storage().data_ptr() if tensor.layout is torch.strided else 0
 
 
-_OF_GPU = re.compile(r"\bcuda\b|nvidia|\bgpu\b|triton|active drivers", re.IGNORECASE)
+_OF_GPU = re.compile(r"\bcuda\b|nvidia|\bgpu\b|\btriton\b|active drivers", re.IGNORECASE)
 """Words of the errors of code that a GPU alone can run, called without one."""
+_MISSING = "No module named"
+"""The words of an error that no GPU would prevent."""
 
 
 def demand_no_gpu(name: str, failure: str) -> None:
     """Raise Unclear where `failure` says that `name` needs a GPU: code is read on the CPU."""
-    if _OF_GPU.search(failure):
+    if _OF_GPU.search(failure) and _MISSING not in failure:
         raise Unclear(
             f"{name} needs a GPU, and code is read on the CPU: if its kernels are those of Triton, "
             f"set TRITON_INTERPRET=1 in the environment, which runs them there, and add "

@@ -2,7 +2,6 @@
 
 import sys
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 import torch
@@ -304,33 +303,6 @@ def test_code_that_no_layout_fits_says_what_every_call_raised() -> None:
     message = refused(attention)
     assert "could not be called as attention" in message
     assert "out of luck" in message
-
-
-@pytest.mark.parametrize(
-    "raised", ["Torch not compiled with CUDA enabled", "0 active drivers ([]). There should be one"]
-)
-def test_code_that_needs_a_gpu_is_said_to(raised: str, tmp_path: Path) -> None:
-    file = tmp_path / "gpu.py"
-    file.write_text(f"""
-import torch
-
-def attention(q, k, v):
-    raise RuntimeError({raised!r})
-
-class GPT(torch.nn.Module):
-    def __init__(self, vocab_size, n_embd, n_head, n_layer):
-        super().__init__()
-        self.table = torch.nn.Embedding(vocab_size, n_embd)
-        self.layers = torch.nn.ModuleList(torch.nn.Linear(n_embd, n_embd) for _ in range(n_layer))
-
-    def forward(self, idx):
-        raise RuntimeError({raised!r})
-""")
-    for name in ("attention", "GPT"):
-        message = refused(f"{file}:{name}")
-        assert message.startswith(f"{name} needs a GPU, and code is read on the CPU")
-        assert "TRITON_INTERPRET=1" in message
-        assert raised in message
 
 
 def test_a_file_or_an_object_that_is_not_there_is_told() -> None:

@@ -223,57 +223,6 @@ def test_mistake_beside_whole_numbers_in_single_precision_is_judged_in_double(tm
     assert "float64" in read.limits.precisions
 
 
-KERNEL = """
-import numpy as np
-import torch
-from torch import nn
-
-
-class Kernel(torch.autograd.Function):
-    \"\"\"silu(a) b by a kernel that torch does not see; it computes in float32.\"\"\"
-
-    @staticmethod
-    def forward(ctx, a, b):
-        a, b = a.contiguous(), b.contiguous()
-        out = torch.empty_like(a)
-        low, up = (one.numpy().astype(np.float32) for one in (a, b))
-        out.numpy()[...] = low * (1 + np.tanh(low / 2)) / 2 * up
-        ctx.save_for_backward(a, b)
-        return out
-
-    @staticmethod
-    def backward(ctx, grad):
-        a, b = ctx.saved_tensors
-        gate = a.sigmoid()
-        return grad * b * gate * (1 + a * (1 - gate)), grad * a * gate
-
-
-class FusedMLP(nn.Module):
-    def __init__(self, hidden_size, intermediate_size):
-        super().__init__()
-        self.gate_proj = nn.Linear(hidden_size, intermediate_size, bias=False)
-        self.up_proj = nn.Linear(hidden_size, intermediate_size, bias=False)
-        self.down_proj = nn.Linear(intermediate_size, hidden_size, bias=False)
-
-    def forward(self, x):
-        return self.down_proj(Kernel.apply(self.gate_proj(x), self.up_proj(x)))
-"""
-
-
-def test_kernel_in_single_precision_that_torch_does_not_see(tmp_path):
-    sound, wrong, small = (tmp_path / f"{name}.py" for name in ("sound", "wrong", "small"))
-    sound.write_text(KERNEL)
-    wrong.write_text(KERNEL.replace("grad * a * gate", "grad * a"))
-    # Off by a hundred millionth, in double precision: this is no rounding.
-    small.write_text(KERNEL.replace(".astype(np.float32)", "").replace("* up", "* up * (1 + 3e-8)"))
-    clauses = ["feed_forward.formula", "feed_forward.gradient"]
-    read = attentest.check(f"{sound}:FusedMLP", clauses=clauses)
-    assert "assumed that it computes in float32" in "\n".join(read.inferred)
-    assert read.conforms, str(read)
-    assert not attentest.check(f"{wrong}:FusedMLP", clauses=clauses).conforms
-    assert not attentest.check(f"{small}:FusedMLP", clauses=clauses).conforms
-
-
 AUTOCAST = """
 import torch
 from torch import nn
