@@ -84,7 +84,8 @@ class Limits:
     """The limits of what a backend supports; inputs are drawn inside, and None means no limit.
 
     The list is closed: `layers`, `heads` and `length` are the largest supported, `fewest_heads` is
-    the smallest number of heads that it is one design with, `precisions` and
+    the smallest number of heads that it is one design with, `one_key_head` is True where all heads
+    share one head of keys and values and no size says how many there are, `precisions` and
     `masks` (see :data:`MASK_KINDS`) the supported kinds, `memory_masks` those of the mask of a
     decoder's memory where they are others than `masks`, `any_device` is False where masks are made
     on the CPU whatever the device of the tokens is, `dropout` is False where there is none,
@@ -141,6 +142,7 @@ class Limits:
     negative_ids: bool = False
     least_width: int = 1
     rounded_heads: bool = False
+    one_key_head: bool = False
 
     @property
     def finest(self) -> str:
@@ -173,6 +175,8 @@ class Limits:
             fitted = fitted.but(d_model=fitted.d_model * -(-self.least_width // fitted.d_model))
         if not self.odd_width and fitted.d_model % 2:
             fitted = fitted.but(d_model=2 * fitted.d_model)
+        if self.one_key_head:
+            fitted = fitted.but(kv_heads=1)
         if self.inner is not None:
             part = Fraction(self.inner).limit_denominator(64)  # of thirds, as of whole numbers
             fitted = fitted.but(d_ff=int(part * fitted.d_model))

@@ -14,6 +14,7 @@ def test_sizes_are_fitted_to_the_limits() -> None:
     assert Limits(fewest_heads=2).fitted(sizes) == sizes.but(heads=2, d_model=10)
     assert Limits(fewest_heads=2).fitted(sizes.but(d_model=6)) == sizes.but(heads=2, d_model=6)
     assert Limits(fewest_heads=2).fitted(sizes.but(heads=5)) == sizes.but(heads=5)
+    assert Limits(one_key_head=True).fitted(sizes.but(heads=5)) == sizes.but(heads=5, kv_heads=1)
     assert Limits(own_pads=False).fitted(sizes) == sizes.but(target_pad=3)
     assert Limits(pad=1).fitted(sizes) == sizes.but(source_pad=1, target_pad=1)
     assert Limits(smoothing=0.1).fitted(sizes) == sizes.but(smoothing=0.1)

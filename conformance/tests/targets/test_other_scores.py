@@ -161,3 +161,16 @@ def test_function_that_forgets_the_softmax_is_a_violation(tmp_path: Path) -> Non
 def test_function_that_does_not_depend_on_keys_is_a_violation(returned: str, tmp_path: Path):
     source = f"def attention(query, key, value, mask=None):\n    return {returned}\n"
     assert broken(adapted(tmp_path, "attention", source), "attention.formula")
+
+
+def test_scale_that_is_declared_is_judged_by_that(tmp_path: Path) -> None:
+    """A part of a name is enough where the declared factor gives the numbers, and no other one."""
+    source = changed((SCORES, "s = 0.0625 * q @ k.mT"))
+    source = source.replace("class MultiHeadAttention", "class TinyAttention")
+    declared = {"choices": {"score_scale": 0.0625}}
+    backend = adapted(tmp_path, "TinyAttention", source, **declared)
+    assert broken(backend, "multi_head_attention.formula") == []
+    with pytest.raises(Unclear, match="whose formula its numbers do not give"):
+        adapted(tmp_path, "TinyAttention", source)
+    with pytest.raises(Unclear, match="whose formula its numbers do not give"):
+        adapted(tmp_path, "TinyAttention", source, choices={"score_scale": 0.07})

@@ -95,6 +95,8 @@ def model_sizes(subject: Subject, draw: Draw, **fixed: Any) -> Sizes:
     if subject.choices.key_heads == "fewer":
         most = subject.limits.heads or 8
         pairs = [pair for pair in GROUPS if pair[0] <= most] or [(most, most)]
+        if subject.limits.one_key_head:
+            pairs = [(pair[0], 1) for pair in pairs]
         chosen["heads"], chosen["kv_heads"] = draw.choose(pairs)
     if subject.choices.attention_window != "none":
         chosen["window"] = draw.choose((2, 3, 4))
@@ -105,8 +107,8 @@ def model_sizes(subject: Subject, draw: Draw, **fixed: Any) -> Sizes:
 
 def with_shared_heads(subject: Subject, sizes: Sizes) -> Sizes:
     """Return the sizes with half as many heads of keys, where these are fewer."""
-    if subject.choices.key_heads != "fewer":
-        return sizes
+    if subject.choices.key_heads != "fewer" or subject.limits.one_key_head:
+        return subject.limits.fitted(sizes)
     return sizes.but(kv_heads=sizes.heads // 2 if sizes.heads % 2 == 0 else sizes.heads)
 
 

@@ -88,6 +88,8 @@ def test_cached_window(subject: Subject, draw: Draw) -> None:
 def test_cached_key_heads(subject: Subject, draw: Draw) -> None:
     if subject.choices.key_heads != "fewer":
         raise Absent(f"every head of {subject.name} has keys of its own")
+    if subject.limits.one_key_head:
+        raise Absent(f"all heads of {subject.name} share one of keys")
     most = subject.limits.heads or 8
     shared = [pair for pair in GROUPS if pair[0] <= most and pair[1] > 1]
     if not shared:

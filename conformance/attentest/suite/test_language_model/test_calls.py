@@ -167,7 +167,7 @@ def _impossible(subject: Subject) -> Iterator[dict[str, int]]:
     yield {"d_model": 0}
     if subject.choices.head_width == "d/h" and (subject.limits.heads or 2) > 1:
         yield {"d_model": 7, "heads": 2, "kv_heads": 0}
-    if subject.choices.key_heads == "fewer":
+    if subject.choices.key_heads == "fewer" and not subject.limits.one_key_head:
         yield {"d_model": 24, "heads": 6, "kv_heads": 4}
 
 

@@ -105,7 +105,7 @@ def draw_sizes(draw: Draw, heads: int = 0, low: int = 1) -> Sizes:
     number = heads or (draw.choose((SHARING, 6)) if fewer and most >= 6 else draw.heads(low))
     sizes = Sizes(d_model=number * draw.choose(_widths(draw)), heads=number, **_places(draw))
     fitted = draw.subject.limits.fitted(sizes)
-    if not fewer:
+    if not fewer or fitted.kv_heads:  # a limit
         return fitted
     # Between one and all of them, where there are such numbers: groups are in no order there.
     divisors = [one for one in range(2, fitted.heads) if fitted.heads % one == 0]

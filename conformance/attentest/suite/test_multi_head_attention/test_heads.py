@@ -103,6 +103,8 @@ def test_own_projections(subject: Subject, draw: Draw) -> None:
 def test_heads_are_slices(subject: Subject, draw: Draw) -> None:
     if subject.choices.relative_bias != "none":
         raise Absent("each head has a bias of its own: their order counts")
+    if subject.limits.one_key_head:
+        raise Absent(f"{subject.name} has one head of keys and values")
     probe = build_loaded(subject, draw, draw_sizes(draw, low=2).but(kv_heads=0))
     case = draw_call(draw, probe, kinds=UNORDERED, lengths=(draw.length(2), draw.length(2)))
     before, kept = case.output(), probe.parameters
@@ -139,7 +141,7 @@ def _dealt(name: str, values: Floats, order: Array) -> Floats:
 @check("multi_head_attention.shared-key-heads")
 def test_shared_key_heads(subject: Subject, draw: Draw) -> None:
     sizes = draw_sizes(draw, low=2)
-    if subject.choices.key_heads == "fewer":
+    if subject.choices.key_heads == "fewer" and not subject.limits.one_key_head:
         if sizes.heads < 4:
             raise Absent(f"{subject.name} has no two query heads that share one of several")
         divisors = [one for one in range(2, sizes.heads) if sizes.heads % one == 0]

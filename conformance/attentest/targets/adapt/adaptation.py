@@ -33,11 +33,10 @@ from attentest.targets.adapt.assumptions.epsilons import given_for_none
 from attentest.targets.adapt.code import Code, code_of, of_instance
 from attentest.targets.adapt.components import component_guessed, component_named
 from attentest.targets.adapt.encoders.embedded import entering_of
-from attentest.targets.adapt.encoders.idle_norms import around_norm
 from attentest.targets.adapt.encoders.inverted import with_tokens_seen
 from attentest.targets.adapt.encoders.mask_uses import read_around
-from attentest.targets.adapt.encoders.one_mistake import around_mistake
-from attentest.targets.adapt.encoders.part_mistake import around_mistake_of_part, demand_usual
+from attentest.targets.adapt.encoders.otherwise import explained_otherwise
+from attentest.targets.adapt.encoders.part_mistake import demand_usual
 from attentest.targets.adapt.encoders.tokens import stack_of
 from attentest.targets.adapt.limits import (
     SEVERAL,
@@ -258,6 +257,8 @@ def _inferred(code: Code, reading: Reading) -> _Inferred:
     limits = limits_of(code, probe, adapter, found.table, several=several)
     if code.wrapper is not None and code.wrapper.options.get("residual"):
         limits = replace(limits, precisions=("float64",))  # a difference of sums is rounded
+    one = "kv_heads" not in code.known and found.choices.get("key_heads") == "fewer"
+    limits = replace(limits, one_key_head=one)
     fixed = not reading.strict and is_random_without_dropout(probe, adapter)
     methods = unread_methods(code.component)
     backend = Adapted(
@@ -316,13 +317,9 @@ def _adapted(code: Code, reading: Reading) -> Adapted:
     found = routing.settled(code, adapter, found, findings)
     explained = trust.explained(findings)
     guessed = not (reading.component or component_named(code.name))
-    found = found if explained else around_norm(code.component, found, findings)
-    known = explained or bool(found.idle)  # a norm that is not called says more than a name, too
-    if guessed and not known and (nearly := around_mistake(code.component, found, findings)):
-        found, known = nearly, True
-    elif not (known or reading.strict):
-        found = around_mistake_of_part(adapter, found, findings, guessed=guessed)
-    known = known or bool(found.mistake)
+    known = explained
+    if not explained:
+        found, known = explained_otherwise(adapter, found, findings, reading, guessed=guessed)
     shown = {**found.choices, **measured(findings)}
 
     def line() -> str:

@@ -15,7 +15,8 @@ _NAMES = {
     "multi_head_attention": (
         "multiheadattention multiheadedattention multiheadattn mha selfattention crossattention "
         "multiheadselfattention multiheadcrossattention causalselfattention maskedselfattention "
-        "multiheaddotproductattention multiheadattentionlayer attentionlayer"
+        "multiheaddotproductattention multiheadattentionlayer attentionlayer "
+        "groupedqueryattention groupqueryattention multiqueryattention"
     ),
     "layer_norm": "layernorm layernormalization layernormalisation ln norm",
     "rms_norm": (

@@ -237,6 +237,8 @@ def said_of(limits: Limits, *, dropout: bool = False) -> list[str]:
     said = [UNANSWERED.format(", ".join(missing))] if missing else []
     if limits.heads == 1:
         said.append("no argument says how many heads: it is judged with one")
+    if limits.one_key_head:
+        said.append("its heads share one head of keys and values, whatever their number")
     if "mask" in limits.right_padded:
         said.append("its mask is a number of keys: it is judged with masks that hide the last ones")
     if limits.length is not None:

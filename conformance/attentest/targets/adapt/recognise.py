@@ -70,7 +70,7 @@ def recognised(
     ways: Iterator[str] = (
         found
         for several in (
-            [_grouped_heads(held)],
+            [] if seen.sizes.kv_heads else [_grouped_heads(held)],
             (_one_plus_gain(seen, component, table, known) for _ in range(1)),
             (_centred_over_positions(seen, component, table, known) for _ in range(1)),
             (_rms_norm(fired, component, table) for fired in seen.run.fired),

@@ -10,6 +10,7 @@ from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.adapt.reading import Unclear
 from attentest.targets.language_models.building import PROBE, Building
 from attentest.targets.language_models.calling import Call, probe_tokens
+from attentest.targets.language_models.probing import has_one_key_head
 from attentest.targets.precisions import precisions_of
 from attentest_spec import Limits, Sizes
 from attentest_spec.torch import DTYPES
@@ -33,6 +34,7 @@ def limits_of(built: Building, call: Call, inner: int) -> Limits:
         odd_width=_answer(built, call, "float32", PROBE.but(d_model=15, heads=3, kv_heads=1))
         is not None,
         inner=None if "d_ff" in built.known else _ratio(built, inner),
+        one_key_head=has_one_key_head(built),
         length=None if "max_length" in built.known else _longest(built, call),
     )
 

@@ -102,8 +102,39 @@ def probe_of(built: Building, sizes: Sizes) -> nn.Module:
 
 
 def probe_sizes(built: Building) -> Sizes:
-    """Return the sizes of the probe, with fewer heads of keys where code takes their number."""
-    return PROBE if "kv_heads" in built.known else PROBE.but(kv_heads=0)
+    """Return the sizes of the probe, with fewer heads of keys where code takes their number.
+
+    Without that number the shapes of its projections may show one head of keys.
+    """
+    if "kv_heads" in built.known:
+        return PROBE
+    return PROBE.but(kv_heads=int(has_one_key_head(built)))
+
+
+def has_one_key_head(built: Building) -> bool:
+    """Say whether the shapes of a model show one head of keys and values, and no size does.
+
+    They depend on the number of heads, as a width that is fixed does not.
+    """
+    if "kv_heads" in built.known:
+        return False
+    several, fewer = (_as_wide_as_one_head(built, PROBE.but(heads=n)) for n in (PROBE.heads, 4))
+    return 0 < several == fewer
+
+
+def _as_wide_as_one_head(built: Building, sizes: Sizes) -> int:
+    """Return the number of projections to one head of keys, of values, or with all of queries.
+
+    A list with a projection for each head has more of them where there are more heads.
+    """
+    width = sizes.d_model // sizes.heads
+    rows = {width, 2 * width, sizes.d_model + 2 * width}
+    try:
+        with undisturbed():
+            shapes = [{*one.shape} for one in built(sizes).parameters() if one.dim() == 2]
+    except Exception:  # code that a user wrote may raise anything
+        return 0
+    return sum(sizes.d_model in shape and bool(shape & rows) for shape in shapes)
 
 
 def _widths(built: Building, parameters: Parameters, sizes: Sizes) -> tuple[int, ...]:

@@ -99,18 +99,24 @@ class CausalWithMask(nn.Module):
 
 
 class GroupedQueryAttention(nn.Module):
+    """Has a head of keys for every four heads, and one for fewer."""
+
     def __init__(self, d_model, num_heads):
         super().__init__()
-        self.num_heads = num_heads
+        self.num_heads, self.groups = num_heads, max(1, num_heads // 4)
         self.width = d_model // num_heads
         self.q_proj = nn.Linear(d_model, d_model)
-        self.k_proj = nn.Linear(d_model, self.width)
-        self.v_proj = nn.Linear(d_model, self.width)
+        self.k_proj = nn.Linear(d_model, self.groups * self.width)
+        self.v_proj = nn.Linear(d_model, self.groups * self.width)
         self.o_proj = nn.Linear(d_model, d_model)
 
     def forward(self, x):
+        times = self.num_heads // self.groups
         q = self.q_proj(x).unflatten(-1, (self.num_heads, -1)).transpose(1, 2)
-        k, v = self.k_proj(x)[:, None], self.v_proj(x)[:, None]
+        k, v = (
+            one(x).unflatten(-1, (self.groups, -1)).transpose(1, 2).repeat_interleave(times, 1)
+            for one in (self.k_proj, self.v_proj)
+        )
         weights = (q @ k.mT / math.sqrt(self.width)).softmax(-1)
         return self.o_proj((weights @ v).transpose(1, 2).flatten(-2))
 

@@ -92,10 +92,11 @@ def around_mistake_of_part(
 ) -> FoundTable:
     """Return `found` with the choices under which one mistake gives its numbers, as it is for none.
 
-    A `guessed` component is one by a part of its name.
+    A `guessed` component is one by a part of its name: attention without positions inside says no
+    more than that.
     """
     names = (*_NO_DESIGN.get(adapter.component, ()), *(_BY_NAME if not guessed else ()))
-    return _explained_by(names, adapter, found, findings) or found
+    return _explained_by(names, adapter, found, findings, plain=not guessed) or found
 
 
 def demand_usual(
@@ -116,10 +117,40 @@ def demand_usual(
     )
 
 
-def _explained_by(
-    names: Sequence[str], adapter: Adapter, found: FoundTable, findings: Mapping[str, Finding]
+def around_declared(
+    adapter: Adapter,
+    found: FoundTable,
+    findings: Mapping[str, Finding],
+    declared: Mapping[str, Value],
 ) -> FoundTable | None:
-    """Return `found` with the choices under which a mistake of `names` gives the numbers."""
+    """Return `found` with the choices under which those that a user declares give the numbers."""
+    component, seen = adapter.component, found.observed
+    if not declared or seen is None or not (seen.run.samples and found.table) or found.unplaced:
+        return None
+    if "mask" not in adapter.arguments.roles:
+        seen = _without_mask(component, seen)
+    measured = {name: one.measured for name, one in findings.items() if one.measured is not None}
+    with undisturbed():
+        for added in ({}, *_unmeasured(component, {**found.choices, **measured})):
+            choices = {**found.choices, **added}
+            plain = Variant({}, (), Choices.of({**choices, **measured, **declared}))
+            if gives(plain, component, found.table, seen):
+                return replace(found, choices=choices)
+    return None
+
+
+def _explained_by(
+    names: Sequence[str],
+    adapter: Adapter,
+    found: FoundTable,
+    findings: Mapping[str, Finding],
+    *,
+    plain: bool = True,
+) -> FoundTable | None:
+    """Return `found` with the choices under which a mistake of `names` gives the numbers.
+
+    `plain` says that attention may have no positions inside.
+    """
     component, seen = adapter.component, found.observed
     if seen is None or not (seen.run.samples and found.table) or found.unplaced:
         return None
@@ -133,7 +164,8 @@ def _explained_by(
         for added, variant in _variants(component, {**found.choices, **measured}, names):
             if clock.rings():
                 return None
-            if gives(variant, component, found.table, seen):
+            inside = added.keys() - {"attention_causality"}
+            if (plain or inside) and gives(variant, component, found.table, seen):
                 choices = {**found.choices, **added}
                 return replace(found, choices=choices, mistake=variant.names[0])
     return None
@@ -188,7 +220,7 @@ def _unmeasured(component: str, known: Mapping[str, Value]) -> Iterator[Mapping[
     """Yield what may be chosen where no option gives the numbers of later parts."""
     match component:
         case "multi_head_attention":
-            for causality, positions in product(("built-in", "by-mask"), _POSITIONS):
+            for causality, positions in product(("built-in", "by-mask"), ({}, *_POSITIONS)):
                 yield {"attention_causality": causality, **positions}
         case "feed_forward" if known.get("feed_forward_gate") == "gated":
             yield from ({"activation": one.name} for one in CHOICES["activation"].options)

@@ -7,6 +7,8 @@ import torch
 from torch import nn
 
 from attentest.targets.adapt.parameters.layers import Lost
+from attentest.targets.adapt.parameters.units import squeezed, units
+from attentest.targets.adapt.parameters.words import projections
 from attentest_spec import Sizes
 
 DISTINCT = Sizes(
@@ -38,7 +40,10 @@ RATIOS = (4, 2, 8, 3)
 
 
 def built(build: Callable[[Sizes], nn.Module], wanted: Sizes) -> tuple[nn.Module, Sizes]:
-    """Build at unlike sizes, or else at the nearest that are not refused; Lost where none do."""
+    """Build at unlike sizes, or else at the nearest that are not refused; Lost where none do.
+
+    The sizes have one head of keys and values where the code has one.
+    """
     reason = ""
     for changes in _RETREATS:
         sizes = wanted.but(**changes)
@@ -48,7 +53,7 @@ def built(build: Callable[[Sizes], nn.Module], wanted: Sizes) -> tuple[nn.Module
         except Exception as failure:  # whatever a foreign constructor raises
             reason = reason or f"{type(failure).__name__}: {failure}"
             continue
-        return _with_parameters(module), sizes
+        return _with_parameters(module), _with_key_heads(build, module, sizes)
     raise Lost(f"building at {wanted} failed with {reason}")
 
 
@@ -61,6 +66,41 @@ def _with_parameters(module: Any) -> nn.Module:
     if any(nn.parameter.is_lazy(one) for one in parameters):
         raise Lost("its parameters have no shape before the first call")
     return module
+
+
+_MANY = DISTINCT.but(d_model=32, heads=16)
+"""Sizes at which a part of the heads is more than one head."""
+
+
+def _with_key_heads(build: Callable[[Sizes], nn.Module], module: nn.Module, sizes: Sizes) -> Sizes:
+    """Return `sizes` with one head of keys and values where `module` has one for all of queries.
+
+    It has one whatever the number of heads is, and no part of them.
+    """
+    if not _has_one_key_head(module, sizes):
+        return sizes
+    try:
+        with torch.random.fork_rng(devices=[]):
+            several = _has_one_key_head(build(_MANY), _MANY)
+    except Exception:  # whatever a foreign constructor raises
+        return sizes
+    return sizes.but(kv_heads=1) if several else sizes
+
+
+def _has_one_key_head(module: nn.Module, sizes: Sizes) -> bool:
+    """Say whether names and shapes show one head of keys and values for several of queries."""
+    width = sizes.d_model // sizes.heads
+    rows = {
+        ("key",): width,
+        ("key", "value"): 2 * width,
+        ("query", "key", "value"): sizes.d_model + 2 * width,
+    }
+    held = units(module, sizes.heads)
+    wanted = [rows.get(projections(unit.path), 0) for unit in held]
+    return sizes.heads > 1 and any(
+        squeezed(unit.shape) in ((most, sizes.d_model), (sizes.d_model, most))
+        for unit, most in zip(held, wanted, strict=True)
+    )
 
 
 def inner_widths(module: nn.Module, sizes: Sizes) -> list[int]:

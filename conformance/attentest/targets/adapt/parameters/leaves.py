@@ -20,6 +20,7 @@ from attentest.targets.adapt.parameters.words import (
     says_sink,
 )
 from attentest_spec import Sizes
+from attentest_spec.mapping import Place
 
 PROJECTIONS = ("query", "key", "value", "output")
 
@@ -155,7 +156,11 @@ def _readings(
     group: Group, unit: Unit, sizes: Sizes, width: int, heads: Sequence[str]
 ) -> list[tuple[str, Entries]]:
     """Return the ways to read `group` out of `unit`, each with the name of its layout."""
-    several = {} if unit.per_head else {"h": sizes.heads}
+    shared = sizes.kv_heads == 1 and group != ("output",)
+    if shared and {*group} > {"query"}:
+        return _spans(group, unit, sizes, width)
+    alone = unit.per_head or (shared and "query" not in group)
+    several = {} if alone else {"h": sizes.heads}
     inner: Axes = {**several, "e": width}
     model: Axes = {"d": sizes.d_model}
     if group == ("output",):
@@ -171,6 +176,21 @@ def _readings(
         for order in _orders(group, unit)
         for one in stored
     ]
+
+
+def _spans(group: Group, unit: Unit, sizes: Sizes, width: int) -> list[tuple[str, Entries]]:
+    """Return the one way to read all three projections where keys and values have one head."""
+    rows = (sizes.heads + 2) * width
+    wanted = {(rows, sizes.d_model): False, (sizes.d_model, rows): True}
+    if unit.shape not in wanted or len(group) < 3 or unit.bias_shape not in ((), (rows,)):
+        return []
+    turned = wanted[unit.shape]
+    found: Entries = {}
+    for role in group:
+        found[f"{role}.weight"] = Place(unit.weight, transpose=turned, span=role)
+        if unit.bias:
+            found[f"{role}.bias"] = Place(unit.bias, span=role)
+    return [(f"spans {turned}", found)]
 
 
 def _packed(stored: Stored, order: Group, unit: Unit) -> Entries:

@@ -43,6 +43,8 @@ def settled(
     if attentions:
         found["projection_bias"] = _biases(attentions, table, own)
         found["head_width"] = _head_width(f"{attentions[0]}query.weight", table, own, sizes)
+        if sizes.kv_heads:  # as the shapes of the code show, whatever its size is
+            found["key_heads"] = "fewer"
     layers = [start.removesuffix("self_attention.") for start in attentions if "self" in start]
     if layers:
         shared = all(_shares(start, table) for start in layers)
@@ -141,7 +143,11 @@ def _without_biases(
 def _head_width(
     query: str, table: Table, own: Mapping[str, Floats], sizes: Sizes
 ) -> Literal["d", "d/h"]:
-    rows = len(locate(query, table).read(own, sizes.heads)) if _there(query, table, own) else 0
+    rows = (
+        len(locate(query, table).read(own, sizes.heads, sizes.kv_heads))
+        if _there(query, table, own)
+        else 0
+    )
     return "d" if rows == sizes.d_model * sizes.heads and sizes.heads > 1 else "d/h"
 
 

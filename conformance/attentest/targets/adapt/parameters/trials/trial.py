@@ -67,7 +67,7 @@ def places(
 
 def read(found: Mapping[str, Place], own: Mapping[str, Floats], sizes: Sizes) -> dict[str, Floats]:
     """Return the canonical parameters at their places among the module's own."""
-    return {name: place.read(own, sizes.heads) for name, place in found.items()}
+    return {name: place.read(own, sizes.heads, sizes.kv_heads) for name, place in found.items()}
 
 
 def reproduces(
