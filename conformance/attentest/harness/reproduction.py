@@ -1,6 +1,6 @@
 """The record of an example: what was done to a backend, in words and as code that repeats it."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from functools import cache
@@ -214,7 +214,8 @@ def _code_of(action: Action) -> list[str]:
 def _words(action: Action) -> str:
     match action:
         case Build(_, component, sizes, precision):
-            return f"build {component} with {_sizes(sizes) or 'default sizes'} in {precision}"
+            shown = _sizes(sizes, _without_effect(component)) or "default sizes"
+            return f"build {component} with {shown} in {precision}"
         case Load(_, parameters):
             return f"load {len(parameters)} parameters" if parameters else ""
         case Call(_, inputs, method):
@@ -225,11 +226,29 @@ def _words(action: Action) -> str:
             return doing
 
 
-def _sizes(sizes: Sizes) -> str:
-    """Return the sizes that are no defaults, as arguments."""
+def _sizes(sizes: Sizes, without: Collection[str] = ()) -> str:
+    """Return the sizes that are no defaults, as arguments; `without` are left out."""
     defaults = asdict(Sizes())
-    changed = {name: value for name, value in asdict(sizes).items() if value != defaults[name]}
+    changed = {
+        name: value
+        for name, value in asdict(sizes).items()
+        if value != defaults[name] and name not in without
+    }
     return arguments((), changed)
+
+
+_OF_TOKENS = ("source_vocabulary", "target_vocabulary", "source_pad", "target_pad")
+_OF_HEADS = ("heads", "kv_heads")
+_WITHOUT_TOKENS = ("multi_head_attention", "positional_encoding", "residual", "rotary")
+_WITHOUT_HEADS = ("feed_forward", "mixture_of_experts", "layer_norm", "rms_norm")
+_LAYERS = ("encoder", "encoder_layer", "decoder", "decoder_layer", "causal_layer")
+
+
+def _without_effect(component: str) -> tuple[str, ...]:
+    """Return the sizes that change nothing of `component`: a sentence need not name them."""
+    if component in _WITHOUT_HEADS:
+        return (*_OF_TOKENS, *_OF_HEADS)
+    return _OF_TOKENS if component in (*_WITHOUT_TOKENS, *_LAYERS) else ()
 
 
 def literal(value: Input) -> str:

@@ -150,7 +150,9 @@ class FileSummary:
         failing = [one for one in found if one.severity.fails_run]
         names = [one.target.rpartition(":")[2] for one in backends]
         several = names if len(names) > 1 else []
-        understood = screen.understood(*(one.description for one in backends), names=several)
+        wrong = [any(verdict.status.fails_run for verdict in one.verdicts) for one in backends]
+        read = (one.description for one in backends)
+        understood = screen.understood(*read, names=several, wrong=wrong)
         return "\n\n".join(
             [
                 self.table(),
@@ -275,10 +277,7 @@ def _fitted(result: str, room: int) -> str:
 _NEAREST = re.compile(r" In the nearest reading, .*?(?= A part of the name |$)")
 
 
-_FOLLOWS = (
-    "{} is not judged: its numbers leave those of the reference at the line of cause {}; mend that "
-    "first"
-)
+_FOLLOWS = "{} is not judged: its numbers are wrong from the line of cause {} on"
 
 
 def cause_of(question: str, found: Sequence[Cause]) -> int:

@@ -71,22 +71,30 @@ class Screen:
         answer = self.answer(backend, causes(backend.verdicts))
         return "\n".join([*answer, *self.counts(backend, plan)])
 
-    def understood(self, *descriptions: Description, names: Sequence[str] = ()) -> str:
+    def understood(
+        self, *descriptions: Description, names: Sequence[str] = (), wrong: Sequence[bool] = ()
+    ) -> str:
         """Return how code that is no backend is called: one line for each, then what is assumed.
 
-        The call of each of many is one row.
-        Of several pieces of code, `names` are said with what is assumed of each.
+        The call of each of many is one row; where some of them are `wrong`, the calls of the others
+        are counted. Of several pieces of code, `names` are said with what is assumed of each.
         """
         read = [one for one in descriptions if one.inferred]
         if any(not one.summary for one in read):  # a stream of an older version
             return "\n".join(inferred(one.inferred) for one in read)
-        lines = [f"understood: {one.summary}" for one in read]
+        many = len(read) > 2
+        shown = read
+        if many and any(wrong):
+            pairs = zip(descriptions, wrong, strict=True)
+            shown = [one for one, is_wrong in pairs if is_wrong and one.inferred]
+        lines = [f"understood: {one.summary}" for one in shown]
+        if rest := len(read) - len(shown):
+            lines.append(f"understood: {counted(rest, 'call')} more, listed by --full")
         assumed = assumptions(descriptions, names)
         most = _ASSUMED if len(read) < 2 else 2 * _ASSUMED
         if len(assumed) > most:
-            rest = len(assumed) - most + 1
-            assumed[most - 1 :] = [f"and {counted(rest, 'assumption')} more, listed by --full"]
-        many = len(read) > 2
+            left = len(assumed) - most + 1
+            assumed[most - 1 :] = [f"and {counted(left, 'assumption')} more, listed by --full"]
         rows = [self._few(one, 1 if many else 3) for one in lines]
         rows += [self._few(one, 4 if is_of_several(one) else 2) for one in assumed]
         return "\n".join(row for several in rows for row in several)

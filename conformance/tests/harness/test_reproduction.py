@@ -123,3 +123,12 @@ def test_code_that_cannot_be_written_costs_no_verdict() -> None:
     counterexample = record.counterexample()
     assert counterexample.steps == ("something",)
     assert counterexample.code == "# could not be written as code (ValueError); see the steps"
+
+
+def test_sizes_without_an_effect_are_in_the_code_and_not_in_the_words(subject: Subject) -> None:
+    """A network has no heads and no vocabulary; the sizes that it is built with are exact."""
+    subject.part("feed_forward", Sizes(d_model=4, d_ff=6, heads=1, source_vocabulary=13))
+    counterexample = subject.record.counterexample()
+    assert counterexample.steps[0].startswith("build feed_forward with d_model=4, d_ff=6 in ")
+    assert "source_vocabulary=13" in counterexample.code
+    assert "heads=1" in counterexample.code

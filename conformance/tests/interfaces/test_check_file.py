@@ -33,7 +33,8 @@ def test_every_component_of_a_file_has_a_line_and_then_a_block():
     assert ["no", "component:", "clones,", "Settings"] in lines
     assert "FancyDecoderLayer(spam) cannot be built as decoder_layer" in result.output
     assert "LayerNorm" not in result.output
-    assert result.output.index("1 violation") < result.output.index("understood: FeedForward")
+    assert result.output.index("1 violation") < result.output.index("understood: attention")
+    assert "understood: 2 calls more, listed by --full" in result.output
     assert "2 of 3 judged components conform" in " ".join(result.output.split())
     said = " ".join(result.output.split())
     assert said.endswith("not judged, see the question: FancyDecoderLayer")

@@ -305,6 +305,14 @@ def test_call_of_each_of_many_pieces_of_code_is_one_row() -> None:
     assert len(Screen().understood(one, one).splitlines()) > 2
 
 
+def test_calls_of_code_that_conforms_are_counted_beside_code_that_does_not() -> None:
+    read = [Description(inferred=("one",), summary=f"{name} called (x)") for name in "MNO"]
+    said = Screen().understood(*read, names=[*"MNO"], wrong=[False, True, False])
+    assert said == "understood: N called (x)\nunderstood: 2 calls more, listed by --full"
+    assert len(Screen().understood(*read, wrong=[False] * 3).splitlines()) == 3
+    assert len(Screen().understood(*read[:2], wrong=[True, False]).splitlines()) == 2
+
+
 def test_more_assumptions_are_listed_of_several_pieces_of_code() -> None:
     read = [Description(inferred=("one",), assumed=tuple("abcd"), summary="N called (x)")]
     assert Screen().understood(*read).endswith("and 2 assumptions more, listed by --full")
