@@ -1,13 +1,13 @@
 """Search for the choices inside attention that only code of later models makes."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 
 import numpy as np
 
 from attentest.analysis.identify.parts import Part
 from attentest.analysis.identify.station import Station
-from attentest.analysis.identify.structure import WEIGHTED
+from attentest.analysis.identify.structure import WEIGHTED, has_buckets
 from attentest.harness.errors import Absent, BackendError, Violation
 from attentest.harness.subject import Probe
 from attentest_spec import Choices, Sizes
@@ -86,12 +86,25 @@ def normalised(base: Choices) -> list[Choices]:
     return [base.but(rms_arithmetic=one, rms_epsilon=epsilon) for one, epsilon in options]
 
 
+def bucket_options(
+    order: Sequence[Value] = ("built-in", "by-mask"),
+) -> Iterator[Mapping[str, Value]]:
+    """Yield the choices of attention with trained numbers for distances; T5 has no scale."""
+    scales: tuple[Value, ...] = ("inverse-sqrt-e", 1.0)
+    for scale, kind, causality in product(scales, ("buckets", "buckets-of-the-past"), order):
+        yield {"relative_bias": kind, "score_scale": scale, "attention_causality": causality}
+
+
 def _candidates(base: Choices, order: Sequence[str], parts: Sequence[Value]) -> Iterator[Choices]:
     """Yield choices with positions and bias inside attention, exact arithmetic first.
 
     `order` are the ways to hide later keys: a layer that does so is given the mask of that. A scale
-    is not among the choices: one that is missing is the commonest mistake.
+    is not among the choices: one that is missing is the commonest mistake, unless distances have
+    trained numbers, as in T5, which has none.
     """
+    if has_buckets(base):
+        yield from (base.but(**one) for one in bucket_options(order))
+        return
     if base.query_key_norm in WEIGHTED and base.query_key_norm_place == "before-rotation":
         yield from (base.but(attention_causality=one) for one in order)
     turned = base.but(attention_rotary="query-and-key")

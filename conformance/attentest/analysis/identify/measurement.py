@@ -27,7 +27,7 @@ from attentest.analysis.identify.reach import ARITHMETICS, NETWORKS, OF_KIND, ax
 from attentest.analysis.identify.rounding import contradiction, rounds_equal_scores
 from attentest.analysis.identify.search import flips, large, searched, silenced
 from attentest.analysis.identify.station import Candidate, Station
-from attentest.analysis.identify.structure import SHAPED, TIED, WEIGHTED, ties
+from attentest.analysis.identify.structure import SHAPED, TIED, WEIGHTED, has_buckets, ties
 from attentest.harness.errors import Absent, BackendError, Violation
 from attentest.harness.subject import Probe
 from attentest.harness.tolerances import as_floats
@@ -257,6 +257,8 @@ def begun_with(structure: Choices, tied: dict[str, str | None], known: Choices) 
     if structure.query_key_norm in WEIGHTED:
         shaped |= {one: structure[one] for one in ("query_key_norm", "rms_bias")}
         shaped["rms_weight"] = "weight" if known.rms_weight == "none" else known.rms_weight
+    if has_buckets(structure) and not has_buckets(known):
+        shaped["relative_bias"] = structure.relative_bias
     if known.norm_kind == "rms":  # whose weight and bias have the names of those of a layer norm
         shaped |= {"rms_weight": known.rms_weight, "rms_bias": structure.norm_bias}
     base = known.but(**shaped, **{axis: value or TIED[axis][0] for axis, value in tied.items()})

@@ -54,6 +54,11 @@ WEIGHTED = ("per-head", "whole-projection")
 """The norms of queries and keys that have weights."""
 
 
+def has_buckets(choices: Choices) -> bool:
+    """Say whether distances have trained numbers, which are parameters of attention."""
+    return choices.relative_bias.startswith("buckets")
+
+
 def asking(backend: Backend, choices: Choices) -> Backend:
     """Return `backend` as if it declared `choices`, so that it takes their parameters.
 
@@ -163,13 +168,15 @@ def _asked(part: Any, name: str) -> tuple[int, ...] | None:
 def _declared_starts(component: str, declared: Choices) -> list[Choices]:
     """Return the parameters inside attention that are declared and that not all of it has.
 
-    These are a trained score of nothing for each head, and the weights of norms of its projections.
+    These are a trained score of nothing for each head, one for each distance and head, and the
+    weights of norms of its projections.
     """
-    names = ("attention_sink", "query_key_norm", "rms_bias")
+    names = ("attention_sink", "query_key_norm", "rms_bias", "relative_bias")
     changes = {name: declared[name] for name in names if declared[name] != Choices()[name]}
     weighted = declared.query_key_norm in WEIGHTED
     sink = declared.attention_sink == "per-head"
-    is_there = component == "multi_head_attention" and (weighted or sink)
+    biased = has_buckets(declared)
+    is_there = component == "multi_head_attention" and (weighted or sink or biased)
     return [Choices().but(**changes)] * is_there
 
 

@@ -190,6 +190,14 @@ SIZES: Mapping[str, Sequence[str]] = {
         "numselects k moetopk topkexperts expertsperstep chosenexperts numchosen usedexperts "
         "nexpertsused nexpertused numexpertsused"
     ),
+    "bias_buckets": words(
+        "numbuckets nbuckets buckets numrelativebuckets relativebuckets relnumbuckets "
+        "relativeattentionnumbuckets relativepositionbuckets relativepositionnumbuckets"
+    ),
+    "bias_distance": words(
+        "maxdistance relmaxdistance relativeattentionmaxdistance relativemaxdistance "
+        "relativepositionmaxdistance"
+    ),
     "dropout": words(
         "dropout p drop dropoutrate dropoutp attndrop attndropout residpdrop dropprob pdrop "
         "attentiondropout activationdropout reludropout residdropout projdrop ffndropout pdropout "

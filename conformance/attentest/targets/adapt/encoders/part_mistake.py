@@ -10,7 +10,7 @@ from itertools import product
 
 from attentest.analysis.diagnosis.variants import Variant
 from attentest.analysis.identify import Finding
-from attentest.analysis.identify.attending import BASES
+from attentest.analysis.identify.attending import BASES, bucket_options
 from attentest.faults import Fault, faults
 from attentest.targets.adapt.adapter import Adapter
 from attentest.targets.adapt.encoders.idle_norms import gives
@@ -219,6 +219,8 @@ def _is_turned(fault: Fault, declared: Choices) -> bool:
 def _unmeasured(component: str, known: Mapping[str, Value]) -> Iterator[Mapping[str, Value]]:
     """Yield what may be chosen where no option gives the numbers of later parts."""
     match component:
+        case "multi_head_attention" if str(known.get("relative_bias", "")).startswith("buckets"):
+            yield from bucket_options()
         case "multi_head_attention":
             for causality, positions in product(("built-in", "by-mask"), ({}, *_POSITIONS)):
                 yield {"attention_causality": causality, **positions}

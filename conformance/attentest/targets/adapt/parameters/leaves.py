@@ -43,6 +43,9 @@ def leaf_tables(component: str, units: list[Unit], sizes: Sizes) -> list[Entries
     found = list(_TABLES[component](units, sizes)) if component in _TABLES else []
     if component == "multi_head_attention":
         found = [*_with_sinks(found, units, sizes), *found]
+        tables = [unit.weight for unit in units if is_bias_table(unit, sizes)]
+        biased = {"relative_bias.weight": tables[0]} if len(tables) == 1 else {}
+        found = [table | biased for table in found]
         normed = _norms_of_heads(units, sizes)
         found = [table | normed for table in found]
     return [table for number, table in enumerate(found) if table not in found[:number]]
@@ -70,6 +73,11 @@ def _norms_of_heads(units: list[Unit], sizes: Sizes) -> Entries:
 def is_sink(unit: Unit, sizes: Sizes) -> bool:
     """Say whether names and shapes allow that a unit has one trained score for each head."""
     return squeezed(unit.shape) == (sizes.heads,) and not unit.bias and says_sink(unit.path)
+
+
+def is_bias_table(unit: Unit, sizes: Sizes) -> bool:
+    """Say whether the shape allows that a unit has a trained number for each bucket and head."""
+    return unit.shape == (sizes.bias_buckets, sizes.heads) and not unit.bias
 
 
 def _with_sinks(tables: list[Entries], units: list[Unit], sizes: Sizes) -> Iterator[Entries]:
@@ -100,7 +108,7 @@ def interleaved_tables(units: list[Unit], sizes: Sizes) -> list[Entries]:
 def _multi_head_attention(
     units: list[Unit], sizes: Sizes, heads: Sequence[str] = SLICES
 ) -> Iterator[Entries]:
-    held = [unit for unit in units if unit.kind != "norm"]
+    held = [one for one in units if one.kind != "norm" and not is_bias_table(one, sizes)]
     names = beyond([unit.path for unit in held])
     said = {unit: projections(name) for unit, name in zip(held, names, strict=True)}
     if len(held) == len(PROJECTIONS) and list(said.values()).count(("query", "key", "value")) == 3:

@@ -61,6 +61,8 @@ def settled(
         found |= {"norm_kind": "rms", "rms_bias": found.pop("norm_bias", "present")}
     if component == "multi_head_attention" and _there("sink.score", table, own):
         found["attention_sink"] = "per-head"
+    if component == "multi_head_attention" and _there("relative_bias.weight", table, own):
+        found["relative_bias"] = "buckets"
     if component == "multi_head_attention" and _there("query_norm.gain", table, own):
         found |= _norms_of_heads(table, own, sizes)
     if component == "mixture_of_experts":
