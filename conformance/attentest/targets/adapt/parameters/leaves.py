@@ -44,7 +44,7 @@ def leaf_tables(component: str, units: list[Unit], sizes: Sizes) -> list[Entries
     if component == "multi_head_attention":
         found = [*_with_sinks(found, units, sizes), *found]
         tables = [unit.weight for unit in units if is_bias_table(unit, sizes)]
-        biased = {"relative_bias.weight": tables[0]} if len(tables) == 1 else {}
+        biased: Entries = {"relative_bias.weight": tables[0]} if len(tables) == 1 else {}
         found = [table | biased for table in found]
         normed = _norms_of_heads(units, sizes)
         found = [table | normed for table in found]
