@@ -8,6 +8,12 @@ from torch.overrides import TorchFunctionMode
 
 from attentest_spec.torch import DTYPES
 
+RAISES_AS_BUILT = (
+    "{} answers where all of it is in float64. As it is built, in {}, its call raises {}: look for "
+    "numbers that stay in another precision, such as those of a buffer, and mend that first."
+)
+"""The question about a model that cannot be called as it is built."""
+
 
 def precisions_of(answers: Callable[[str], bool]) -> tuple[str, ...]:
     """Return the precisions in which a call `answers` and computes, float64 where there is none.

@@ -23,7 +23,7 @@ from attentest.targets.language_models.building import PROBE, Build, building
 from attentest.targets.language_models.calling import MASK_FORMS, POSITION_FORMS
 from attentest.targets.language_models.continuing import with_cache
 from attentest.targets.language_models.inference import Inferred, infer
-from attentest.targets.language_models.limits import limits_of
+from attentest.targets.language_models.limits import demand_answer_as_built, limits_of
 from attentest.targets.language_models.numbers.mistakes import Mistake
 from attentest.targets.language_models.ordering import BY_CALLER
 from attentest.targets.language_models.probing import probe_of, probe_sizes, rounds
@@ -72,6 +72,7 @@ def adapt_language_model(
     """
     inferred = infer(thing, name, reading, build)
     choices, profile = _declared(inferred, reading)
+    demand_answer_as_built(inferred.building, inferred.call, name)
     limits = limits_of(inferred.building, inferred.call, inferred.inner)
     adapter = LanguageAdapter(
         name,

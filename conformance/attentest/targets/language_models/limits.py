@@ -5,13 +5,14 @@ from fractions import Fraction
 import torch
 from torch import nn
 
+from attentest.results.text import summary
 from attentest.targets.adapt.limits import is_random_in_training
 from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.adapt.reading import Unclear
 from attentest.targets.language_models.building import PROBE, Building
 from attentest.targets.language_models.calling import Call, probe_tokens
 from attentest.targets.language_models.probing import has_one_key_head
-from attentest.targets.precisions import precisions_of
+from attentest.targets.precisions import RAISES_AS_BUILT, precisions_of
 from attentest_spec import Limits, Sizes
 from attentest_spec.torch import DTYPES
 from attentest_spec.torch.values import convert
@@ -37,6 +38,17 @@ def limits_of(built: Building, call: Call, inner: int) -> Limits:
         one_key_head=has_one_key_head(built),
         length=None if "max_length" in built.known else _longest(built, call),
     )
+
+
+def demand_answer_as_built(built: Building, call: Call, name: str) -> None:
+    """Raise Unclear where a model raises as it is built, though it answers in double precision."""
+    try:
+        with undisturbed():
+            call.compiled()(built(PROBE).eval(), probe_tokens())
+    except Exception as failure:  # code that a user wrote may raise anything
+        raised = summary(failure, 120)
+        said = RAISES_AS_BUILT.format(name, torch.get_default_dtype(), raised)
+        raise Unclear(said) from failure
 
 
 def _untrained(built: Building) -> list[int]:

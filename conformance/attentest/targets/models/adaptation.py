@@ -39,6 +39,7 @@ from attentest.targets.models.inferring import Inferred, infer, probe_of
 from attentest.targets.models.instances import stands_for_class
 from attentest.targets.models.layers import Read, demand_layers
 from attentest.targets.models.limits import (
+    demand_answer_as_built,
     demand_one_offset,
     is_random_without_dropout,
     limits_of,
@@ -127,6 +128,7 @@ def adapt_model(
             built = without_rows(built, shared)
             inferred = infer(built, name, _documentation(thing), reading)
             found = table_of(built, inferred, name)
+        demand_answer_as_built(built, inferred, name)
         limits = replace(limits_of(built, inferred, found.table), least_width=least)
         fixed = not reading.strict and is_random_without_dropout(built, inferred)
         if instance is not None:

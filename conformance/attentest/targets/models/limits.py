@@ -19,7 +19,7 @@ from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.adapt.reading import Unclear
 from attentest.targets.models.inferring import Inferred, probe_of
 from attentest.targets.models.trials import Building
-from attentest.targets.precisions import precisions_of
+from attentest.targets.precisions import RAISES_AS_BUILT, precisions_of
 from attentest_spec import Backend, Choices, Limits, Sizes
 from attentest_spec.choices import Value
 from attentest_spec.mapping import Table, locate
@@ -108,6 +108,20 @@ def _takes_odd_width(built: Building, inferred: Inferred) -> bool:
     except Exception:  # code that a user wrote may raise anything
         return False
     return isinstance(probe.called(inferred.call.compiled(), *probe.tokens), torch.Tensor)
+
+
+def demand_answer_as_built(built: Building, inferred: Inferred, name: str) -> None:
+    """Raise Unclear where a model raises as it is built, though it answers in double precision."""
+    if built.doubled:
+        return
+    sizes = DISTINCT.but(target_vocabulary=DISTINCT.source_vocabulary)
+    probe = probe_of(built, sizes)
+    with undisturbed():
+        model = built(sizes).eval()
+    model.pads = sizes.source_pad, sizes.target_pad
+    answer = replace(probe, model=model).called(inferred.call.compiled(), *probe.tokens)
+    if isinstance(answer, str):
+        raise Unclear(RAISES_AS_BUILT.format(name, torch.get_default_dtype(), answer))
 
 
 def _precisions(built: Building, inferred: Inferred) -> tuple[str, ...]:
