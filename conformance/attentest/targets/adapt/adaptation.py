@@ -15,6 +15,7 @@ from attentest.harness.reproduction import Action
 from attentest.targets import caches
 from attentest.targets.adapt import calling, options, probing, trust
 from attentest.targets.adapt.adapter import Adapter, unread_methods
+from attentest.targets.adapt.advice.head_numbers import with_number_of_heads
 from attentest.targets.adapt.advice.key_heads import with_own_key_heads
 from attentest.targets.adapt.advice.trials import answered, switched
 from attentest.targets.adapt.arrays import read_by_library
@@ -143,7 +144,7 @@ def adapt(
             return adapt_surrounded(question, thing, reading, name, home)
 
     try:
-        return read_around(asked)
+        return with_number_of_heads(read_around(asked), asked, read_around)  # type: ignore[no-any-return]
     except Unclear as question:
         if other := question_of_class(thing):
             raise Unclear(other) from question

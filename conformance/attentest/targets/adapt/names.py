@@ -160,7 +160,8 @@ SIZES: Mapping[str, Sequence[str]] = {
     "max_length": words(
         "maxlen maxlength maxseqlen maxseqlength maxpositionembeddings blocksize contextlength "
         "seqlen ctxlen nctx maxpositions numpositions maxsequencelength npositions "
-        "sequencelength maxtokens contextsize contextlen maximumlength maximumpositionembeddings"
+        "sequencelength maxtokens contextsize contextlen maximumlength maximumpositionembeddings "
+        "maxt"
     ),
     "source_vocabulary": words(
         "vocab vocabsize numembeddings nvocab srcvocab srcvocabsize sourcevocabsize "
