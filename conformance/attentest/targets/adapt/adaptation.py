@@ -72,6 +72,7 @@ from attentest.targets.adapt.rotary.adaptation import adapt_rotary, is_rotary, o
 from attentest.targets.adapt.training import optimisers, schedules
 from attentest.targets.adapt.training.batches import adapt_batch
 from attentest.targets.adapt.ungiven import ungiven_of
+from attentest.targets.adapt.unspecified.sampling import demand_no_draws
 from attentest.targets.adapt.wrappers.applied import applied_by_caller
 from attentest.targets.adapt.wrappers.core import without_norm
 from attentest.targets.adapt.wrappers.networked import network_of_gate
@@ -248,6 +249,8 @@ class _Inferred:
 
 def _inferred(code: Code, reading: Reading) -> _Inferred:
     probe, adapter, said = calling.adapter_of(code, reading)
+    if not reading.anyway:
+        demand_no_draws(code, probe, adapter)
     check_places(code, probe, reading)
     found = table_of_code(code, probe, adapter, reading)
     if found.interleaved and reading.strict:
