@@ -90,6 +90,7 @@ from attentest.targets.libraries import question_of_class
 from attentest.targets.models import adaptation as whole
 from attentest.targets.nearest import nearest
 from attentest.targets.searches import adaptation as searches
+from attentest.targets.signatures import without_forward
 from attentest.targets.single import SINGLE, in_single, is_explained
 from attentest_spec import Backend, Choices
 from attentest_spec.torch import Recipe, TorchBackend
@@ -147,7 +148,7 @@ def adapt(
     try:
         return with_number_of_heads(read_around(asked), asked, read_around)  # type: ignore[no-any-return]
     except Unclear as question:
-        if other := question_of_class(thing):
+        if other := question_of_class(thing) or without_forward(thing):
             raise Unclear(other) from question
         switched(question, with_own_key_heads(thing, asked), asked, read_around)
         raise answered(question, thing, asked, read) from question
