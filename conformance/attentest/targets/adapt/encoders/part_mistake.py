@@ -188,6 +188,7 @@ def _unmeasured(component: str, known: Mapping[str, Value]) -> Iterator[Mapping[
     """Yield what may be chosen where no option gives the numbers of later parts."""
     match component:
         case "multi_head_attention":
+            yield {"attention_causality": "built-in"}  # positions that turn nothing fit as well
             for causality, positions in product(("built-in", "by-mask"), _POSITIONS):
                 yield {"attention_causality": causality, **positions}
         case "feed_forward" if known.get("feed_forward_gate") == "gated":
