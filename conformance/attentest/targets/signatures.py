@@ -7,6 +7,8 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from torch import nn
+
 from attentest_spec import Sizes
 
 
@@ -89,3 +91,17 @@ def sizes_in(expression: str) -> frozenset[str]:
     """Return the names of the sizes that an expression in `sizes` reads."""
     names = [field.name for field in dataclasses.fields(Sizes)]
     return frozenset(name for name in names if f"sizes.{name}" in expression)
+
+
+def without_forward(thing: Any) -> str:
+    """Return the question about a module class that is called in no way, "" for everything else."""
+    if not (inspect.isclass(thing) and issubclass(thing, nn.Module)):
+        return ""
+    if thing.forward is not nn.Module.forward or thing.__call__ is not nn.Module.__call__:
+        return ""
+    name = thing.__name__
+    return (
+        f"{name} has no method forward, so that nothing says how it is called: other code calls "
+        f"its parts. Name one of these, or write what it computes in a class of your own, and "
+        f"judge that: `class Judged({name}): def forward(self, ..): ..`."
+    )

@@ -5,7 +5,6 @@ from typing import Annotated
 
 import numpy as np
 
-from attentest.harness.arithmetic import arithmetic
 from attentest.harness.errors import Absent, Violation
 from attentest.harness.subject import Probe
 from attentest.harness.tolerances import (
@@ -24,6 +23,7 @@ from attentest.testing.slopes import (
     STEPS,
     Steps,
     along,
+    coarsest,
     extrapolated,
     formula,
     has_kink,
@@ -231,7 +231,7 @@ def _amplified(
 
 def _share(probe: Probe) -> float:
     """Return the error of a gradient, relative to what is summed for it."""
-    coarse = arithmetic(probe)
+    coarse = coarsest(probe)
     if coarse == "float64":
         return SHARE
     if not probe.parameters and shapes(probe.component, probe.sizes, probe.subject.choices):

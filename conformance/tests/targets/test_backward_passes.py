@@ -37,6 +37,25 @@ class SelfAttention(nn.Module):
         scores = query @ key.mT / query.shape[-1] ** 0.5
         return self.wo((Softmax.apply(scores) @ value).transpose(1, 2).flatten(2))
 """
+TURNED = (
+    CODE.replace(
+        "class SelfAttention",
+        """
+def turned(x):
+    one, other = x.float().unflatten(-1, (-1, 2)).unbind(-1)
+    steps = torch.arange(one.shape[-1]) / one.shape[-1]
+    angles = torch.arange(x.shape[-2])[:, None] / 10000.0**steps
+    cos, sin = angles.cos(), angles.sin()
+    pairs = torch.stack([one * cos - other * sin, one * sin + other * cos], -1)
+    return pairs.flatten(-2).type_as(x)
+
+
+class SelfAttention""",
+    )
+    .replace("scores = query @ key.mT", "scores = turned(query) @ turned(key).mT")
+    .replace("(Softmax.apply(scores) @", "(scores.softmax(-1) @")
+)
+"""Attention that turns its heads in float32, as models with rotary positions do."""
 CLAUSE = "multi_head_attention.gradient"
 
 
@@ -53,3 +72,14 @@ def test_a_wrong_backward_pass_of_self_attention_is_a_violation(
     assert right in CODE
     backend = adapted(tmp_path, "SelfAttention", CODE.replace(right, wrong))
     assert broken(backend, CLAUSE)
+
+
+def test_attention_that_turns_its_heads_in_float32_has_a_right_gradient(tmp_path: Path) -> None:
+    backend = adapted(tmp_path, "SelfAttention", TURNED)
+    assert backend.choices["rotary_arithmetic"] == "float32"
+    assert broken(backend, CLAUSE) == []
+
+
+def test_a_wrong_backward_pass_behind_heads_in_float32_is_a_violation(tmp_path: Path) -> None:
+    code = TURNED.replace("turned(key).mT", "turned(key).detach().mT")
+    assert broken(adapted(tmp_path, "SelfAttention", code), CLAUSE)

@@ -33,6 +33,8 @@ from attentest.targets.adapt.masks import meanings_by_words
             "blocks",
         ),
         ("tgt_mask", "tgt_mask: (T, T). True in a mask is hidden.", "blocks"),
+        ("pad_mask", "Softmax of scores + causal_mask, where causal_mask_ij = -inf if j > i.", ""),
+        ("causal_mask", "causal_mask: added to the scores", "additive"),
         ("mask", "Return 1 value. The padding is ignored.", ""),
         ("mask", "The heads can equal 1 and the mask will be broadcasted to all.", ""),
         ("mask", "1 where the mask will be applied, which can be broadcast.", "blocks"),

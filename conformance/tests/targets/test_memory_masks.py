@@ -1,5 +1,6 @@
 """Decoder layers whose mask of the memory takes other forms than that of the target."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -107,3 +108,24 @@ def test_required_masks_that_block_by_minus_infinity_are_read_as_they_are(tmp_pa
     bench = Bench.for_status(attentest.adapted(f"{tmp_path / 'layer.py'}:DecoderLayer"))
     assert "True blocks" in bench.backend.summary
     assert {judge(bench, slug).status.value for slug in MEMORY} == {"pass"}
+
+
+def test_mask_named_after_the_memory_is_its_mask_and_one_that_scales_scores_is_asked_about(
+    tmp_path: Path,
+):
+    """Hidden keys get a score of zero, by which no convention shows."""
+    text = SOURCE.replace("tgt_mask=None, ", "").replace(
+        OWN, "own = torch.ones(steps, steps, dtype=torch.bool).tril().view(1, 1, steps, steps)"
+    )
+    text = re.sub(r'"""(?s:.)*?"""', "", text).replace("memory_mask", "z_mask")
+    text = re.sub(r"\bmemory\b", "z", text)
+    (tmp_path / "layer.py").write_text(text)
+    found = attentest.adapted(f"{tmp_path / 'layer.py'}:DecoderLayer")
+    assert tuple(found.limits.memory_masks) == ("none", "padding")
+    fill = re.search(r"scores\.masked_fill\(.*\)", text)
+    assert fill is not None, text
+    (tmp_path / "layer.py").write_text(
+        text.replace(fill[0], f"scores * keep if keep.shape[-2] == 1 else {fill[0]}")
+    )
+    with pytest.raises(Unclear, match="Nothing says what an entry of the z_mask"):
+        attentest.adapted(f"{tmp_path / 'layer.py'}:DecoderLayer")

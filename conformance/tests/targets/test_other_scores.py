@@ -59,6 +59,11 @@ RECTIFIED = (WEIGHTS, "w = s.relu() / s.shape[-1]")
 PLUS_ONE = (WEIGHTS, "w = F.pad(s, (0, 1)).softmax(-1)[..., :-1]")
 SQUARES = (SCORES, "s = -torch.cdist(q, k) ** 2 / math.sqrt(self.width)")
 DISTANCES = (SCORES, "s = -torch.cdist(q, k) / math.sqrt(self.width)")
+SAMPLED = (
+    WEIGHTS,
+    "w = s.softmax(-1)\n        chosen = torch.randperm(w.shape[-1])[:9]\n"
+    "        w = torch.zeros_like(w).index_copy(-1, chosen, w[..., chosen])",
+)
 VALUES = (SCORES, f"q, k, v = turned(q), turned(k), turned(v)\n        {SCORES}")
 
 
@@ -78,6 +83,7 @@ def changed(*pairs: tuple[str, str]) -> str:
         pytest.param("EncoderLayer", COSINES, "cosine attention", marks=pytest.mark.proof),
         ("MultiHeadAttention", VALUES, "turns its values by rotary positions"),
         ("MultiHeadAttention", PLUS_ONE, "softmax plus one"),
+        ("MultiHeadAttention", SAMPLED, "draws random numbers in evaluation"),
         pytest.param("EncoderLayer", PLUS_ONE, "softmax plus one", marks=pytest.mark.proof),
         ("MultiHeadAttention", SQUARES, "squared distances"),
         pytest.param("MultiHeadAttention", DISTANCES, "distances", marks=pytest.mark.proof),
@@ -174,3 +180,10 @@ def test_scale_that_is_declared_is_judged_by_that(tmp_path: Path) -> None:
         adapted(tmp_path, "TinyAttention", source)
     with pytest.raises(Unclear, match="whose formula its numbers do not give"):
         adapted(tmp_path, "TinyAttention", source, choices={"score_scale": 0.07})
+
+
+def test_dropout_that_is_never_off_is_no_sampling(tmp_path: Path) -> None:
+    backend = adapted(
+        tmp_path, "MultiHeadAttention", changed((WEIGHTS, "w = F.dropout(s.softmax(-1), 0.5)"))
+    )
+    assert broken(backend, "multi_head_attention.formula")

@@ -15,6 +15,7 @@ from attentest.harness.reproduction import Action
 from attentest.targets import caches
 from attentest.targets.adapt import calling, options, probing, trust
 from attentest.targets.adapt.adapter import Adapter, unread_methods
+from attentest.targets.adapt.advice.head_numbers import with_number_of_heads
 from attentest.targets.adapt.advice.key_heads import with_own_key_heads
 from attentest.targets.adapt.advice.trials import answered, switched
 from attentest.targets.adapt.arrays import read_by_library
@@ -71,6 +72,7 @@ from attentest.targets.adapt.training import optimisers, schedules
 from attentest.targets.adapt.training.batches import adapt_batch
 from attentest.targets.adapt.ungiven import ungiven_of
 from attentest.targets.adapt.unspecified.buckets import demand_buckets
+from attentest.targets.adapt.unspecified.sampling import demand_no_draws
 from attentest.targets.adapt.wrappers.applied import applied_by_caller
 from attentest.targets.adapt.wrappers.core import without_norm
 from attentest.targets.adapt.wrappers.networked import network_of_gate
@@ -88,6 +90,7 @@ from attentest.targets.libraries import question_of_class
 from attentest.targets.models import adaptation as whole
 from attentest.targets.nearest import nearest
 from attentest.targets.searches import adaptation as searches
+from attentest.targets.signatures import without_forward
 from attentest.targets.single import SINGLE, in_single, is_explained
 from attentest_spec import Backend, Choices
 from attentest_spec.torch import Recipe, TorchBackend
@@ -143,9 +146,9 @@ def adapt(
             return adapt_surrounded(question, thing, reading, name, home)
 
     try:
-        return read_around(asked)
+        return with_number_of_heads(read_around(asked), asked, read_around)  # type: ignore[no-any-return]
     except Unclear as question:
-        if other := question_of_class(thing):
+        if other := question_of_class(thing) or without_forward(thing):
             raise Unclear(other) from question
         switched(question, with_own_key_heads(thing, asked), asked, read_around)
         raise answered(question, thing, asked, read) from question
@@ -247,6 +250,8 @@ class _Inferred:
 
 def _inferred(code: Code, reading: Reading) -> _Inferred:
     probe, adapter, said = calling.adapter_of(code, reading)
+    if not reading.anyway:
+        demand_no_draws(code, probe, adapter)
     check_places(code, probe, reading)
     found = table_of_code(code, probe, adapter, reading)
     demand_buckets(code, found.table)

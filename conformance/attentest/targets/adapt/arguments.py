@@ -194,7 +194,7 @@ def _roles(
             found[role] = own
     if component == "multi_head_attention" and not {"key", "value"} & {*found, *given}:
         found, joined = _one_input(free, found)
-        if "mask" not in settled and (of_keys := _mask_of_keys(free, found)):
+        if "mask" not in settled and (of_keys := _mask_of(found.get("key", ""), free)):
             found["mask"] = of_keys
         return found, joined
     joined = []
@@ -206,6 +206,9 @@ def _roles(
     missing = [role for role in tensors if role not in found]
     if component in _TWO_SEQUENCES and len(missing) == 1 and len(tensors) == 2:
         found |= _left_over(free, missing[0], found)
+    if component in _TWO_SEQUENCES and "source_mask" not in found:
+        of_memory = _mask_of(found.get("memory", ""), free)
+        found |= {"source_mask": of_memory} if of_memory not in ("", *found.values()) else {}
     _any_mask(free, wanted, found)
     return {role: found[role] for role in wanted if role in found}, joined
 
@@ -244,10 +247,10 @@ def _one_input(
     return found, [("value", "key")] if context else [("key", "query"), ("value", "query")]
 
 
-def _mask_of_keys(free: Sequence[str], found: Mapping[str, str]) -> str:
-    """Return the mask that is named after the argument of the keys: the other is of queries."""
-    wanted = squashed(found["key"] + "mask") if "key" in found else ""
-    return next((own for own in free if squashed(own) == wanted), "")
+def _mask_of(carrier: str, free: Sequence[str]) -> str:
+    """Return the mask that is named after the argument of keys or of a memory, "" for none."""
+    wanted = squashed(f"{carrier}mask")
+    return next((own for own in free if carrier and squashed(own) == wanted), "")
 
 
 def _any_mask(free: Sequence[str], wanted: Sequence[str], found: dict[str, str]) -> None:

@@ -167,8 +167,9 @@ def with_masks(adapter: Adapter) -> list[Adapter]:
     if not (needed := _unmasked(adapter)):
         return [adapter]
     roles = [role for role in arguments.MASKS if role in adapter.arguments.roles]
+    roles += ["padding"] * bool(adapter.arguments.padding)
     return [adapter] + [
-        replace(adapter, needs_mask=needed, styles=dict.fromkeys([*roles, "padding"], style))
+        replace(adapter, needs_mask=needed, styles=dict.fromkeys(roles, style))
         for style in masks.STYLES
         if style.meaning in ("keep", "blocks", "lengths")
     ]

@@ -231,14 +231,19 @@ def meanings_by_words(
 
     Empty where neither says it. A name decides between keeping and hiding alone: what is added to
     the scores goes by the same names. `about` is the pattern of the sentences that count; those
-    that name the argument come first, and those that name one of the `others` are about that.
+    that name the argument come first, and those that name one of the `others`, or a mask of order
+    that code makes, are about that.
     """
     if is_length(argument):
         return ("lengths",), "name"
     plain = re.sub(_UNHIDDEN, "visible", words.lower())
     lines = [line for line in re.split(r"[\n;.]\s", plain) if re.search(about, line)]
     own = [line for line in lines if _names(argument, line)]
-    lines = [line for line in lines if line in own or not any(_names(o, line) for o in others)]
+    lines = [
+        line
+        for line in lines
+        if line in own or not (_ORDER.search(line) or any(_names(o, line) for o in others))
+    ]
     for held, (pattern, meaning) in product((own, lines), _BY_WORDS):
         said = next((line for line in held if re.search(pattern, line)), None)
         if said is not None:
@@ -249,6 +254,10 @@ def meanings_by_words(
         if re.search(pattern, squashed(argument)):
             return (meaning, "additive"), "name"
     return (), ""
+
+
+_ORDER = re.compile(r"\b(causal|look_?ahead|subsequent|future|no_?peak|triu|tril)\w*_mask")
+"""The name of a mask of order, which code makes by itself where no argument has it."""
 
 
 def _names(argument: str, line: str) -> bool:

@@ -44,7 +44,7 @@ ROLES: Mapping[str, Sequence[str]] = {
     ),
     "target_mask": words(
         "tgtmask trgmask targetmask lookaheadmask causalmask selfmask selfattnmask decmask "
-        "decodermask decselfattnmask attnmask mask"
+        "maskedselfattnmask decodermask decselfattnmask attnmask mask"
     ),
     "source": words(
         "src source srctokens encinput encinputs inputids x input encoderinput srcids xspad xs"
@@ -124,8 +124,9 @@ INNER = words(
     "hiddenunits dimlinearblock hiddenchannels ffnintermediatesize ffnwidth encoderffndim "
     "decoderffndim encoderffnembeddim decoderffnembeddim ninner innerunits innersize dunits "
     "dimhidden ffnsize nhidden ffinnerdim inner feedforwarddimension nstate numff "
-    "intermediatefeatures ffndimension nmlphidden mlpsize mlpwidth mlphidden mlphiddendim "
-    "linearunits eunits dinnerhid innerhid feedforwardnumhidden ffnumhidden numhiddenff"
+    "intermediatefeatures ffndimension nmlphidden mlpsize mlpwidth mlphidden filtersize "
+    "mlphiddendim linearunits eunits dinnerhid innerhid feedforwardnumhidden ffnumhidden "
+    "numhiddenff"
 )
 """The inner width of a feed-forward network; some are the model's where no other name is."""
 
@@ -160,7 +161,8 @@ SIZES: Mapping[str, Sequence[str]] = {
     "max_length": words(
         "maxlen maxlength maxseqlen maxseqlength maxpositionembeddings blocksize contextlength "
         "seqlen ctxlen nctx maxpositions numpositions maxsequencelength npositions "
-        "sequencelength maxtokens contextsize contextlen maximumlength maximumpositionembeddings"
+        "sequencelength maxtokens contextsize contextlen maximumlength maximumpositionembeddings "
+        "maxt"
     ),
     "source_vocabulary": words(
         "vocab vocabsize numembeddings nvocab srcvocab srcvocabsize sourcevocabsize "

@@ -222,10 +222,15 @@ def _question(
         if missing
         else f"what to give for {' and '.join(unknown)}"
     )
-    words = [f"--argument {role}=NAME" for role in missing]
-    words += [f"--give {own}=VALUE" for own in unknown if not missing]
-    return (
+    taken = (
         f"{name}({', '.join(signature.parameters)}) was taken for a whole model (source and target "
-        f"tokens in), and nothing in it says {what}. Add {' '.join(words)} (in Python: "
-        f"arguments={{ROLE: NAME}} and given={{NAME: VALUE}})."
+        f"tokens in), and nothing in it says {what}."
     )
+    if not missing:
+        words = " ".join(f"--give {own}=VALUE" for own in unknown)
+        return (
+            f"{taken} What is a setting is fixed by {words} (in Python: given={{NAME: VALUE}}). "
+            f"With another input it is another kind of model, whose parts can be named one by one."
+        )
+    words = " ".join(f"--argument {role}=NAME" for role in missing)
+    return f"{taken} Add {words} (in Python: arguments={{ROLE: NAME}} and given={{NAME: VALUE}})."

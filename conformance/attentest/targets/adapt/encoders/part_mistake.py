@@ -222,7 +222,8 @@ def _unmeasured(component: str, known: Mapping[str, Value]) -> Iterator[Mapping[
         case "multi_head_attention" if str(known.get("relative_bias", "")).startswith("buckets"):
             yield from bucket_options()
         case "multi_head_attention":
-            for causality, positions in product(("built-in", "by-mask"), ({}, *_POSITIONS)):
+            # Positions that turn nothing fit as well.
+            for positions, causality in product(({}, *_POSITIONS), ("built-in", "by-mask")):
                 yield {"attention_causality": causality, **positions}
         case "feed_forward" if known.get("feed_forward_gate") == "gated":
             yield from ({"activation": one.name} for one in CHOICES["activation"].options)

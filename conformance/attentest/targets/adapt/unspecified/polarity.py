@@ -171,9 +171,10 @@ def demand_polarity(code: Code, probe: Probe, adapter: Adapter, reading: Reading
         slots["padding"] = adapter.arguments.padding
     for slot, own in slots.items():
         style = adapter.styles.get(slot)
-        if style is None or adapter.causal or _is_said(code, adapter, reading, own):
+        ordered = adapter.causal and slot != "source_mask"  # nothing orders the keys of a memory
+        if style is None or ordered or _is_said(code, adapter, reading, own):
             continue
-        if _is_shown(probe, adapter, slot, style):
+        if _is_shown(probe, replace(adapter, causal=False), slot, style):
             continue
         place = f"{own}:" * (len(slots) > 1)
         without = "" if adapter.needs_mask else f", and --give {own}=None judges it without it"
