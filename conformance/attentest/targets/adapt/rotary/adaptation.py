@@ -4,7 +4,7 @@ import inspect
 import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import ModuleType
 from typing import Any
 
@@ -320,7 +320,11 @@ def _makers(thing: Any, own: str, reading: Reading) -> Iterator[Maker]:
                 continue
             raise
         found = True
-        yield Maker(thing, made, called, "" if method in ("forward", "__call__") else method)
+        called_as = "" if method in ("forward", "__call__") else method
+        yield Maker(thing, made, called, called_as)
+        if called.roles.get("x") == "t" and "positions" not in called.roles:
+            places = {role: name for role, name in called.roles.items() if role != "x"}
+            yield Maker(thing, made, replace(called, roles=places | {"positions": "t"}), called_as)
 
 
 def _styles(maker: Maker, applied: Arguments | None) -> Iterator[str]:
