@@ -188,7 +188,7 @@ SIZES: Mapping[str, Sequence[str]] = {
         "expertspertok nactivatedexperts numactivatedexperts nactiveexperts numactiveexperts "
         "activeexperts activatedexperts numselectedexperts numselected selectedexperts "
         "numselects k moetopk topkexperts expertsperstep chosenexperts numchosen usedexperts "
-        "nexpertsused nexpertused numexpertsused"
+        "nexpertsused nexpertused numexpertsused nexpertpertoken nexpertpertok"
     ),
     "dropout": words(
         "dropout p drop dropoutrate dropoutp attndrop attndropout residpdrop dropprob pdrop "
