@@ -92,3 +92,20 @@ def test_mistake_in_angles_with_a_scale_does_not_pass(
 def test_angles_without_what_applies_them_are_a_question(tmp_path: Path) -> None:
     with pytest.raises(Unclear):
         adapted(tmp_path, "RotaryEmbedding", CODE.partition("def rotate_half")[0])
+
+
+NAMED_OTHERWISE = SCALED.replace("RotaryEmbedding", "SinusoidalEmbeddings")
+
+
+def test_angles_by_another_name_are_a_question_with_the_option_that_works(tmp_path: Path) -> None:
+    with pytest.raises(Unclear, match=r"--as rotary .*the numbers are those of the"):
+        adapted(tmp_path, "SinusoidalEmbeddings", NAMED_OTHERWISE)
+    backend = adapted(tmp_path, "SinusoidalEmbeddings", NAMED_OTHERWISE, component="rotary")
+    assert broken(backend, *CLAUSES) == []
+
+
+def test_option_is_not_said_to_work_for_mistaken_angles(tmp_path: Path) -> None:
+    mistaken = NAMED_OTHERWISE.replace("freqs.sin() * scale", "freqs.cos() * scale")
+    with pytest.raises(Unclear) as found:
+        adapted(tmp_path, "SinusoidalEmbeddings", mistaken)
+    assert "--as rotary (" not in str(found.value)

@@ -48,11 +48,15 @@ _METHODS = ("forward", "__call__", "rotate_queries_or_keys", "rotate", "apply", 
 
 @dataclass(frozen=True, kw_only=True)
 class AdaptedRotary(TorchBackend):
-    """A backend made of rotary positions; `understood` says how they are called."""
+    """A backend made of rotary positions; `understood` says how they are called.
+
+    `fits` says whether the numbers are those of options.
+    """
 
     understood: tuple[str, ...] = ()
     assumed: tuple[str, ...] = ()
     summary: str = ""
+    fits: bool = True
 
 
 def is_rotary(thing: Any, reading: Reading, name: str) -> bool:
@@ -178,6 +182,7 @@ def _backend(own: str, best: Shown, reading: Reading) -> AdaptedRotary:
         understood=(judged_as, *doubts, *said, *chosen(declared, reading)),
         assumed=tuple(doubts),
         summary=f"{own} called with {'; '.join(said)}",
+        fits=not best.wrong,
     )
 
 
