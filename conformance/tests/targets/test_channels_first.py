@@ -116,12 +116,32 @@ class Attention(nn.Module):
 """
 )
 
+POSITIONS = (
+    HEAD
+    + """
+class PositionalEncodingPermute1D(nn.Module):
+    def __init__(self, channels):
+        super().__init__()
+        self.channels = 2 * math.ceil(channels / 2)
+        steps = torch.arange(0, self.channels, 2).float() / self.channels
+        self.register_buffer("inv_freq", 1.0 / (10000**steps))
+
+    def forward(self, tensor):
+        batch, width, length = tensor.shape
+        place = torch.arange(length, dtype=self.inv_freq.dtype)
+        angles = place[:, None] * self.inv_freq
+        rows = torch.stack((angles.sin(), angles.cos()), dim=-1).flatten(-2, -1)
+        return rows[None, :, :width].repeat(batch, 1, 1).permute(0, 2, 1)
+"""
+)
+
 SOUND = [
     ("LayerNorm", NORM, "layer_norm", "parameters-trained"),
     ("LayerNorm2d", NORM_OF_IMAGES, "layer_norm", "parameters-trained"),
     ("FeedForward", NETWORK, "feed_forward", "position-wise"),
     ("MultiHeadAttention", ATTENTION, "multi_head_attention", "masked-keys-ignored"),
     ("Attention", GRID, "multi_head_attention", "query-order"),
+    ("PositionalEncodingPermute1D", POSITIONS, "positional_encoding", "prefix"),
 ]
 
 
@@ -148,6 +168,9 @@ def test_code_of_series_and_images_is_read(
         (3, "== 0, -1e9", "== 0, -1.0"),
         (4, "* self.scale", "* self.scale**2"),
         (4, "softmax(dim=-1)", "softmax(dim=-2)"),
+        (5, "10000**steps", "1000**steps"),
+        (5, "(angles.sin(), angles.cos())", "(angles.cos(), angles.sin())"),
+        (5, "place[:, None] * self.inv_freq", "place[:, None] * self.inv_freq.flip(0)"),
     ],
 )
 def test_mistake_in_code_of_series_and_images_does_not_pass(

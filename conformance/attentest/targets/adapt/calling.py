@@ -4,7 +4,6 @@ A call that fails shows that documentation is out of date, and the probe wins. D
 call allows and whose numbers show the contrary is a question: either of the two is the mistake.
 """
 
-import inspect
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -23,7 +22,7 @@ from attentest.targets.adapt.limits import built
 from attentest.targets.adapt.masks import Style, is_length
 from attentest.targets.adapt.probing import Probe
 from attentest.targets.adapt.reading import Attempt, Contrary, Misused, Reading, Unclear
-from attentest.targets.adapt.ungiven import own_order
+from attentest.targets.adapt.ungiven import needed_masks, own_order, with_masks, with_optional_masks
 from attentest.targets.adapt.unspecified import samples
 from attentest.targets.adapt.unspecified.frozen_tables import demand_trained
 from attentest.targets.adapt.unspecified.gates import demand_network
@@ -57,6 +56,7 @@ def adapter_of(code: Code, reading: Reading) -> tuple[Probe, Adapter, list[str]]
     if "x" not in reading.arguments:
         demand_query(code.name, probe, adapter)
     adapter, said = _masked(probe, adapter, code, reading, keys)
+    said += needed_masks(adapter)
     said += demand_sum(code.name, probe, adapter)
     if carried.repeated:
         every = [one for one in code.signature.parameters if one in carried.repeated]
@@ -116,21 +116,22 @@ def _placed(code: Code, adapter: Adapter, only: str) -> tuple[Probe, Adapter, in
     Raises Unclear with what every call raised where none fits.
     """
     why: list[str] = []
-    for dtype in (torch.float64, torch.float32):
-        probe = Probe(built(code, dtype), dtype)
-        for keys in (7, 5):
-            given = probe.given(adapter, keys=keys)
-            fitting = []
-            for tried in with_masks(adapter):
-                found, refusals = probing.with_layout(probe, tried, only, given)
-                if not refusals:
-                    fitting.append(found)
-                    if _is_finite(probe.called(found, given)):
-                        break
-                why = why or refusals
-            if fitting:  # a mask that was meant to hide nothing, and hides all, shows nothing
-                shown = _is_finite(probe.called(fitting[-1], given))
-                return probe, fitting[-1] if shown else fitting[0], keys
+    for ways in (with_masks(adapter), with_optional_masks(adapter)):
+        for dtype in (torch.float64, torch.float32) if ways else ():
+            probe = Probe(built(code, dtype), dtype)
+            for keys in (7, 5):
+                given = probe.given(adapter, keys=keys)
+                fitting = []
+                for tried in ways:
+                    found, refusals = probing.with_layout(probe, tried, only, given)
+                    if not refusals:
+                        fitting.append(found)
+                        if _is_finite(probe.called(found, given)):
+                            break
+                    why = why or refusals
+                if fitting:  # a mask that was meant to hide nothing, and hides all, shows nothing
+                    shown = _is_finite(probe.called(fitting[-1], given))
+                    return probe, fitting[-1] if shown else fitting[0], keys
     demand_no_gpu(code.name, why[0])
     demand_network(code.name, code.component, probe)
     demand_vectors(code.name, probe, adapter)
@@ -160,27 +161,6 @@ def _attempts(code: Code, adapter: Adapter) -> Iterator[Attempt]:
     if code.component == "multi_head_attention" and adapter.arguments.joined:
         query = adapter.arguments.roles["query"]
         yield from (Attempt(arguments={"query": query, "key": own}) for own in rest[:2])
-
-
-def with_masks(adapter: Adapter) -> list[Adapter]:
-    """Return `adapter`, and where masks must be given also those that give one."""
-    if not (needed := _unmasked(adapter)):
-        return [adapter]
-    roles = [role for role in arguments.MASKS if role in adapter.arguments.roles]
-    roles += ["padding"] * bool(adapter.arguments.padding)
-    return [adapter] + [
-        replace(adapter, needs_mask=needed, styles=dict.fromkeys(roles, style))
-        for style in masks.STYLES
-        if style.meaning in ("keep", "blocks", "lengths")
-    ]
-
-
-def _unmasked(adapter: Adapter) -> list[str]:
-    """Return the mask arguments that must be given."""
-    names = [own for role, own in adapter.arguments.roles.items() if role.endswith("mask")]
-    return [
-        own for own in names if adapter.signature.parameters[own].default is inspect.Parameter.empty
-    ]
 
 
 def _shows_other(probe: Probe, adapter: Adapter) -> bool:

@@ -26,8 +26,9 @@ from attentest.targets.adapt.fillings import (
     sizes_by_words,
     sizes_known,
 )
-from attentest.targets.adapt.names import AT_CALLS, CONFIGURATION, NORM_FACTORIES, RATIO, SIZES
+from attentest.targets.adapt.names import AT_CALLS, CONFIGURATION, RATIO, SIZES
 from attentest.targets.adapt.objects.configuration import Fields, fields_read, holds_settings
+from attentest.targets.adapt.objects.left_out import left_out, makes_norms, said_of
 from attentest.targets.adapt.objects.made_settings import made_settings
 from attentest.targets.adapt.objects.parts import class_given, parts_of, several_parts
 from attentest.targets.adapt.objects.settings import (
@@ -95,8 +96,7 @@ class Construction:
         """The assumptions about the parts that it is built with: those of other files."""
         said = [self.remark] * bool(self.remark)
         for own, one in self.fillings.items():
-            if one.words == nn.LayerNorm.__name__ and squashed(own) in NORM_FACTORIES:
-                said.append(f"assumed that {own} makes norms, and judged with torch.nn.LayerNorm")
+            said += said_of(own, one)
             part = one.value
             if not isinstance(part, Construction):
                 continue
@@ -181,7 +181,7 @@ def construction(thing: Callable[..., Any], component: str, reading: Reading) ->
         name = part.__name__
         read[own] = Filling(f"{name}({inner[own].words})", inner[own], inner[own].known)
         unknown.remove(own)
-    for own in [one for one in unknown if _makes_norms(arguments[one])]:
+    for own in [one for one in unknown if makes_norms(arguments[one])]:
         read[own] = fixed(nn.LayerNorm)
         unknown.remove(own)
     numbers = sizes_known(one for own, one in read.items() if own not in inner)
@@ -202,11 +202,6 @@ def construction(thing: Callable[..., Any], component: str, reading: Reading) ->
         {own: filling for own, filling in read.items() if filling is not None},
         frozenset(arguments).union(*(one.arguments for one in inner.values())),
     )
-
-
-def _makes_norms(parameter: inspect.Parameter) -> bool:
-    """Say whether a required argument is the function that makes the norms, and no name of one."""
-    return squashed(parameter.name) in NORM_FACTORIES and parameter.annotation not in (str, "str")
 
 
 def _activations_by_name(
@@ -241,6 +236,8 @@ def _elimination(
     What is built with it must have parameters with an axis of that size: an argument that is
     something else, such as the radius of a window, shows in no shape.
     """
+    if (behind := left_out(thing, component, unknown[0], read)) is not None:
+        return behind
     left = _sizes_left(component, read.values())
     if "d_model" in left and left[0] not in sizes_known(read.values()):
         left = ["d_model"]  # the others have usual ratios to it, or are one

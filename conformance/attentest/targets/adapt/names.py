@@ -190,7 +190,7 @@ SIZES: Mapping[str, Sequence[str]] = {
         "expertspertok nactivatedexperts numactivatedexperts nactiveexperts numactiveexperts "
         "activeexperts activatedexperts numselectedexperts numselected selectedexperts "
         "numselects k moetopk topkexperts expertsperstep chosenexperts numchosen usedexperts "
-        "nexpertsused nexpertused numexpertsused"
+        "nexpertsused nexpertused numexpertsused nexpertpertoken nexpertpertok"
     ),
     "bias_buckets": words(
         "numbuckets nbuckets buckets numrelativebuckets relativebuckets relnumbuckets "

@@ -73,7 +73,8 @@ def inputs(
 
     lead = (batch, SIZES.heads) if component == "attention" else (batch,)
     width = SIZES.d_model // SIZES.heads if component == "attention" else SIZES.d_model
-    query = floats(*lead, _QUERIES, width)
+    queries = width + 1 if component == "positional_encoding" else _QUERIES  # axes do not swap
+    query = floats(*lead, queries, width)
     kinds: dict[str, Callable[[], Any]] = {
         "query": lambda: query,
         "key": lambda: query if joined else floats(*lead, keys, width),
@@ -85,7 +86,7 @@ def inputs(
         "target": lambda: tokens(SIZES.target_vocabulary),
         "sublayer": lambda: floats(width, width),
         "pad": lambda: 0,
-        "length": lambda: _QUERIES,
+        "length": lambda: queries,
     }
     return {name: kinds[name]() if name in kinds else None for name in COMPONENTS[component].inputs}
 
@@ -208,8 +209,7 @@ def _moved(given: Given, role: str, value: Tensor) -> Given:
 def adds_by_row(probe: Probe, adapter: Adapter) -> bool:
     """Say whether what is added to zeros follows the first axis and not the second."""
     given = probe.given(adapter)
-    zeros = {name: torch.zeros_like(value) for name, value in given.items()}
-    output = probe.called(adapter, zeros)
+    output = probe.called(adapter, {name: torch.zeros_like(one) for name, one in given.items()})
     if isinstance(output, str) or output.ndim != 3:
         return False
     return bool((output == output[:, :1]).all()) and not bool((output == output[:1]).all())

@@ -2,9 +2,11 @@
 
 import inspect
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
+from attentest.targets.adapt import arguments, masks
 from attentest.targets.adapt.adapter import Adapter
 from attentest.targets.adapt.code import Code
 from attentest.targets.adapt.components import squashed
@@ -61,6 +63,43 @@ def _is_setting(default: Any) -> bool:
 
 def _is_inert(name: str) -> bool:
     return name in _INERT or "drop" in name or _RESULTS.fullmatch(name) is not None
+
+
+def with_masks(adapter: Adapter) -> list[Adapter]:
+    """Return `adapter`, and where masks must be given also those that give one."""
+    return [adapter, *_giving(adapter, _masks_with(adapter, inspect.Parameter.empty))]
+
+
+def with_optional_masks(adapter: Adapter) -> list[Adapter]:
+    """Return `adapter` with masks whose default is None, for code that raises without them."""
+    must = _masks_with(adapter, inspect.Parameter.empty)
+    return [] if must else _giving(adapter, _masks_with(adapter, None))
+
+
+def needed_masks(adapter: Adapter) -> list[str]:
+    """Return the assumption that masks are always given, which the signature does not demand."""
+    optional = _masks_with(adapter, None)
+    if not (names := [one for one in adapter.needs_mask if one in optional]):
+        return []
+    own = " and ".join(names)
+    return [f"assumed that every call gives {own}: without, as its signature allows, it raises"]
+
+
+def _giving(adapter: Adapter, needed: Sequence[str]) -> list[Adapter]:
+    """Return `adapter` with the masks `needed` given in every form; empty where there are none."""
+    roles = [role for role in arguments.MASKS if role in adapter.arguments.roles]
+    roles += ["padding"] * bool(adapter.arguments.padding)
+    return [
+        replace(adapter, needs_mask=needed, styles=dict.fromkeys(roles, style))
+        for style in masks.STYLES
+        if needed and style.meaning in ("keep", "blocks", "lengths")
+    ]
+
+
+def _masks_with(adapter: Adapter, default: Any) -> list[str]:
+    """Return the mask arguments whose default is `default`."""
+    names = [own for role, own in adapter.arguments.roles.items() if role.endswith("mask")]
+    return [own for own in names if adapter.signature.parameters[own].default is default]
 
 
 def own_order(code: Code) -> str:

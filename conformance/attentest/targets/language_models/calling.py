@@ -272,7 +272,7 @@ def is_causal(model: nn.Module, call: Call) -> bool:
             before, after = function(model, tokens), function(model, moved)
     except Exception:  # code that a user wrote may raise anything, and in one precision alone
         return False
-    if not isinstance(before, Tensor):
+    if not isinstance(before, Tensor) or before.ndim < 2:  # a loss is one number
         return False
     return bool(torch.isclose(before[:, :4], after[:, :4], rtol=1e-5, atol=1e-6).all())
 

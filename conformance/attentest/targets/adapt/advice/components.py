@@ -1,6 +1,7 @@
 """The components that code without a telling name may be, by its sizes and its sequences."""
 
 import inspect
+import sys
 from collections.abc import Iterator, Mapping
 from math import inf
 from typing import Any
@@ -10,6 +11,7 @@ from torch import nn
 from attentest.targets.adapt.construction import construction, sizes_needed
 from attentest.targets.adapt.probing import SIZES, undisturbed
 from attentest.targets.adapt.reading import Attempt, Reading
+from attentest.targets.adapt.rotary.adaptation import COMPONENT, named_rotary
 from attentest_spec import COMPONENTS
 
 _MATRICES: Mapping[str, tuple[int, float]] = {
@@ -42,8 +44,17 @@ def other_components(thing: Any, reading: Reading, taken: str = "") -> list[Atte
     if reading.component:
         return []
     made = thing if not isinstance(thing, nn.Module) else type(thing)
-    found = sorted(_scored(made, reading), key=lambda one: one[0])
-    return [Attempt(component=one) for _, one in found if one != taken]
+    found = [one for _, one in sorted(_scored(made, reading), key=lambda one: one[0])]
+    found = [*[COMPONENT] * _is_turned_with(made), *found]
+    return [Attempt(component=one) for one in found if one != taken]
+
+
+def _is_turned_with(thing: Any) -> bool:
+    """Say whether `thing` is a class whose file has rotary functions."""
+    if not (inspect.isclass(thing) and thing.__module__ in sys.modules):
+        return False
+    near = vars(sys.modules[thing.__module__]).items()
+    return any(inspect.isfunction(one) and named_rotary(name) for name, one in near)
 
 
 def _scored(thing: Any, reading: Reading) -> Iterator[tuple[int, str]]:

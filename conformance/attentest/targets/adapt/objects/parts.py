@@ -1,6 +1,7 @@
 """Classes near a class that make the parts which its constructor takes as objects."""
 
 import inspect
+import sys
 from collections.abc import Callable, Collection, Iterator
 from functools import partial
 from typing import Any
@@ -56,7 +57,7 @@ def _nearest(thing: Callable[..., Any], component: str, own: str) -> list[type[n
     """
     parameter = constructor_arguments(thing).get(own)
     if parameter is not None and _is_written(parameter.annotation):
-        return [parameter.annotation]
+        return list(_written(parameter.annotation))
     side = component.removesuffix("_layer")
     side = side if side in ("encoder", "decoder") else ""
     wanted = part_named(own, side)
@@ -70,6 +71,17 @@ def _is_written(annotation: Any) -> bool:
     """Say whether an annotation is the class of a part, and none that torch has for any part."""
     is_module = inspect.isclass(annotation) and issubclass(annotation, nn.Module)
     return is_module and annotation.__module__.partition(".")[0] != "torch"
+
+
+def _written(annotation: type[nn.Module]) -> Iterator[type[nn.Module]]:
+    """Yield the class of an annotation, those of its file made of it where it is abstract."""
+    if not inspect.isabstract(annotation):
+        yield annotation
+        return
+    for one in vars(sys.modules[annotation.__module__]).values():
+        made = inspect.isclass(one) and issubclass(one, annotation)
+        if made and not inspect.isabstract(one):
+            yield one
 
 
 def _different(classes: Iterator[type[nn.Module]]) -> Iterator[type[nn.Module]]:

@@ -4,7 +4,7 @@ import inspect
 import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import ModuleType
 from typing import Any
 
@@ -37,7 +37,7 @@ from attentest_spec.torch import DTYPES, Recipe, TorchBackend
 COMPONENT = "rotary"
 
 _NAMES = re.compile(
-    r"(?!.*(head.*attention|attentionwith))(.*(rotary|rope)(?!.*(attention|attn|block|layer|model|config)).*"
+    r"(?!.*(head.*attention|attentionwith))(.*(rotary|rope)(?!.*(attention|attn|mha|block|layer|model|config)).*"
     r"|.*freqscis)"
 )
 """Names of code that turns queries and keys, or that makes the tables for it."""
@@ -48,11 +48,15 @@ _METHODS = ("forward", "__call__", "rotate_queries_or_keys", "rotate", "apply", 
 
 @dataclass(frozen=True, kw_only=True)
 class AdaptedRotary(TorchBackend):
-    """A backend made of rotary positions; `understood` says how they are called."""
+    """A backend made of rotary positions; `understood` says how they are called.
+
+    `fits` says whether the numbers are those of options.
+    """
 
     understood: tuple[str, ...] = ()
     assumed: tuple[str, ...] = ()
     summary: str = ""
+    fits: bool = True
 
 
 def is_rotary(thing: Any, reading: Reading, name: str) -> bool:
@@ -178,6 +182,7 @@ def _backend(own: str, best: Shown, reading: Reading) -> AdaptedRotary:
         understood=(judged_as, *doubts, *said, *chosen(declared, reading)),
         assumed=tuple(doubts),
         summary=f"{own} called with {'; '.join(said)}",
+        fits=not best.wrong,
     )
 
 
@@ -320,7 +325,11 @@ def _makers(thing: Any, own: str, reading: Reading) -> Iterator[Maker]:
                 continue
             raise
         found = True
-        yield Maker(thing, made, called, "" if method in ("forward", "__call__") else method)
+        called_as = "" if method in ("forward", "__call__") else method
+        yield Maker(thing, made, called, called_as)
+        if called.roles.get("x") == "t" and "positions" not in called.roles:
+            places = {role: name for role, name in called.roles.items() if role != "x"}
+            yield Maker(thing, made, replace(called, roles=places | {"positions": "t"}), called_as)
 
 
 def _styles(maker: Maker, applied: Arguments | None) -> Iterator[str]:

@@ -137,7 +137,7 @@ class Form:
         if self.apply is None or self.applied is None:
             result = self._call(built, x, places)
             return result if isinstance(result, tuple) else (result,)
-        tables = self._tables(built, x, places)
+        tables, scale = without_scale(self._tables(built, x, places))
         named = self._carried(self.applied, x, places)
         if len(tables) == 2:
             # One argument may carry both tables.
@@ -145,7 +145,8 @@ class Form:
             named |= {role: one for role, one in both.items() if role in self.applied.roles}
         else:
             named["table"] = tables[0]
-        result = self.apply(**self.applied.given(**named))
+        scaled = {"scale": scale} if scale is not None and "scale" in self.applied.defaults else {}
+        result = self.apply(**scaled, **self.applied.given(**named))
         return result if isinstance(result, tuple) else (result,)
 
     def _places(self, x: Tensor, positions: Tensor | None) -> Tensor:
@@ -184,7 +185,24 @@ class Form:
         if self.style != "rows":
             return tables
         rows = places[0]
-        return tuple(_rows(one, rows, built.sizes.max_length) for one in tables)
+        return tuple(
+            _rows(one, rows, built.sizes.max_length) if is_table(one) else one for one in tables
+        )
+
+
+def is_table(value: Any) -> bool:
+    """Say whether `value` is an array of rows for positions, and no single number."""
+    return isinstance(value, Tensor) and value.numel() > 1
+
+
+def without_scale(made: tuple[Any, ...]) -> tuple[tuple[Any, ...], Any]:
+    """Return the tables alone, and the one number that came behind them, None where none did.
+
+    Angles are handed out together with the factor of the cosines and sines that they give.
+    """
+    if len(made) == 2 and is_table(made[0]) and not is_table(made[1]):
+        return made[:1], made[1]
+    return made, None
 
 
 def _rows(table: Tensor, rows: Tensor, length: int) -> Tensor:

@@ -23,7 +23,7 @@ ROLES: Mapping[str, frozenset[str]] = {
         "maxseqlength nctx maxlength maxpositions maxsequencelength seqlength length contextwindow "
         "maxpos contextsize maxcontext maxtokens maxposition",
         "base": "base theta ropetheta ropebase rotarybase freqbase freqsbase thetabase",
-        "x": "x q query xq states querystates inputs queries tensor inp qorx z t features",
+        "x": "x q query xq states querystates input inputs queries tensor inp qorx z t features",
         "key": "k key xk keystates keys",
         "positions": "positions positionids pos inputpos tokenpositions posids position indices "
         "inputpositions positionindices idx",

@@ -10,12 +10,12 @@ from torch import Tensor, nn
 
 from attentest.targets.adapt import arguments
 from attentest.targets.adapt.adapter import Adapter
-from attentest.targets.adapt.calling import with_masks
 from attentest.targets.adapt.code import Code
 from attentest.targets.adapt.layouts import layouts
 from attentest.targets.adapt.names import turns
 from attentest.targets.adapt.probing import SIZES, Probe, undisturbed
 from attentest.targets.adapt.reading import Reading, Unclear
+from attentest.targets.adapt.ungiven import with_masks
 from attentest.targets.adapt.wrappers.turned import GIVEN, TURNED_SOURCE, Turned, forms
 from attentest.targets.adapt.wrappers.turned_mistakes import around_turned_mistake
 from attentest.targets.adapt.wrappers.wrapper import HEAD_WIDTH, Read, Wrapper
