@@ -151,7 +151,7 @@ def layouts(component: str, argument: str = "") -> Sequence[Layout]:
     own = squashed(argument)
     numbers = [OF_PLACES if own in _PLACES else OF_SHAPE if own in _SHAPES else OF_IDS]
     numbers = numbers if component == "positional_encoding" else []
-    channels = CHANNELS_FIRST if component in (*_NORMS, *_SUBLAYERS) else ()
+    channels: Sequence[Layout] = CHANNELS_FIRST if component in (*_NORMS, *_SUBLAYERS) else ()
     channels = CHANNELS_FIRST[:1] if component == "positional_encoding" else channels
     grid = [GRID] * (component in (*_SUBLAYERS, "encoder_layer"))
     return FOUR if component == "attention" else [*THREE, *numbers, *channels, *grid]
