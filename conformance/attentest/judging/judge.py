@@ -78,7 +78,10 @@ def judge(
     if worded or known or not (bench.diagnose and broken and subject):
         return verdict
     undiagnosed(verdict)
-    location = bench.locator.locate(subject, subject.failing) if outcome.violation else None
+    location = None
+    if violation := outcome.violation:
+        compared = violation.expected is not None
+        location = bench.locator.locate(subject, subject.failing, compared=compared)
     finding = outcome.violation.found if outcome.violation else outcome.message
     in_full = not bench.unexplained.knows(clause.component, location)
     diagnosis = _diagnosis(bench, clause, check, subject, finding, in_full=in_full)

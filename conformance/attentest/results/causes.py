@@ -108,7 +108,8 @@ class Cause:
         """The words for what its line computes and what is expected there, "" without a line."""
         if self.location is None:
             return ""
-        return f"{self.location.computed or ANOTHER}; expected {self.location.expected}"
+        expected = f"; expected {self.location.expected}" if self.location.expected else ""
+        return f"{self.location.computed or ANOTHER}{expected}"
 
 
 def causes(verdicts: Iterable[Verdict]) -> tuple[Cause, ...]:

@@ -104,7 +104,7 @@ class Location:
 
     `step` is the intermediate value of the reference that differs there ("scores"), `expected` and
     `computed` say in words of the formula what the reference computes and what the line computes,
-    "" where no known mistake computes that.
+    "" where no known mistake computes that, and where the latter says the mistake by itself.
     `confirmed`: with the reference's value in the place of that line's result, the examples that
     failed no longer do; otherwise the line is suspected.
     """

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from attentest.harness.reproduction import Action, contract_script
+from attentest.results.verdict import Location
 from attentest_spec.torch import TorchBackend
 
 
@@ -23,13 +24,15 @@ class AdaptedWhole(TorchBackend):
     """A backend made of a whole model; `adapter` is its code, `understood` how it was inferred.
 
     `assumed` are the sentences of it that may be wrong, and `summary` is one line with the rest.
-    `fits` says that the measured choices give its numbers.
+    `fits` says that the measured choices give its numbers; `mistaken` is the line of the one
+    mistake that explains them otherwise.
     """
 
     understood: tuple[str, ...] = ()
     assumed: tuple[str, ...] = ()
     summary: str = ""
     fits: bool = True
+    mistaken: Location | None = None
     adapter: Written
 
     def reproduction_script(self, actions: Sequence[Action]) -> str:

@@ -85,16 +85,15 @@ def adapt_language_model(
         profile,
     )
     if inferred.mistake:
-        return _told(*_with_mistake(adapter, inferred.mistake, inferred.line), reading)
+        adapter, said = _with_mistake(adapter, inferred.mistake)
+        return replace(_told(adapter, said, reading), mistaken=inferred.mistaken)
     adapter, doubts = _with_inputs(_in_precisions(adapter), inferred)
     adapter, more = with_cache(adapter, _backend) if not adapter.call.order else (adapter, [])
     unused = _unused(adapter, inferred.arguments.labels)
     return _told(adapter, [*filter(None, [unused]), *doubts, *more], reading)
 
 
-def _with_mistake(
-    adapter: LanguageAdapter, mistake: Mistake, line: str
-) -> tuple[LanguageAdapter, list[str]]:
+def _with_mistake(adapter: LanguageAdapter, mistake: Mistake) -> tuple[LanguageAdapter, list[str]]:
     """Return `adapter` by its tokens alone, of which the numbers are wrong; and what is said.
 
     Nothing else that it takes can be read by its numbers then.
@@ -103,8 +102,8 @@ def _with_mistake(
     if rounds(adapter.building, adapter.call):
         precisions = tuple(one for one in precisions if one != "float64")
     said = (
-        f"it computes {mistake.words}{mistake.extent}{line and f', from {line} on'}, and else the "
-        f"numbers of the reference: it is judged without the rest of its arguments"
+        f"it computes {mistake.words}{mistake.extent}, and else the numbers of the reference: it "
+        f"is judged without the rest of its arguments"
     )
     return replace(adapter, limits=replace(adapter.limits, precisions=precisions)), [said]
 

@@ -1,11 +1,14 @@
 """The inference of all that a decoder-only model is, from one traced call in double precision."""
 
+import linecache
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from torch import nn
 
+from attentest.analysis.lines.recording import Place as CodePlace
+from attentest.results.verdict import Location
 from attentest.targets.adapt.reading import Reading, Unclear
 from attentest.targets.language_models.building import Build, Building, building
 from attentest.targets.language_models.calling import (
@@ -39,7 +42,7 @@ class Inferred:
     """A model as it was read: how it is built and called, its parameter map and its choices.
 
     `inner` is the inner width of its network at the sizes of the probe, `mistake` what it computes
-    in the place of a formula, and `line` where that begins, "" where no line is known.
+    in the place of a formula, and `begun` the line where that begins, None where none is known.
     """
 
     building: Building
@@ -49,7 +52,17 @@ class Inferred:
     choices: Mapping[str, Value]
     inner: int
     mistake: Mistake | None = None
-    line: str = ""
+    begun: CodePlace | None = None
+
+    @property
+    def mistaken(self) -> Location | None:
+        """The line of the mistake, None where none is known."""
+        if self.mistake is None or self.begun is None:
+            return None
+        file, line = self.begun.file, self.begun.line
+        code = linecache.getline(file, line).strip()
+        words = self.mistake.words
+        return Location(file, line, code, self.mistake.subject, "", words)
 
 
 def called(
@@ -77,7 +90,7 @@ def infer(
     sizes = probe_sizes(built)
     call = with_order(probe_of(built, sizes), call, reading.given)
     one = probed(thing, built, call, sizes, reading)
-    found, mistaken, begun = search(one.reader, *one.given), None, ""
+    found, mistaken, begun = search(one.reader, *one.given), None, None
     if found is None:
         around = one.with_experts() if one.mixtures else one.reader
         question = _experts(name, one, around) or _question(name, around)
@@ -91,7 +104,7 @@ def infer(
         if read is None:
             raise Unclear(question)
         found, mistaken, line = read
-        begun = shown_line(line) if line else begun
+        begun = line or begun
     table = table_of(found.views)
     if isinstance(table, str):
         raise Unclear(
@@ -138,18 +151,17 @@ _ONE_ANSWER = 1e-3
 """Difference in logits of about 1 beyond which two answers are not one, in single precision too."""
 
 
-def _departure(reader: Reader) -> str:
-    """Return the line at which other numbers than the reference's begin, "" for none."""
+def _departure(reader: Reader) -> CodePlace | None:
+    """Return the line at which other numbers than the reference's begin, None for none."""
     missing = reader.reached[1].startswith(("the sum", "the norms"))
-    place = reader.begun or reader.trace.departure(before=missing)
-    return shown_line(place) if place else ""
+    return reader.begun or reader.trace.departure(before=missing)
 
 
 def _question(name: str, reader: Reader) -> str:
     known = f" (it computes those of {reader.suspected.words})" if reader.suspected else ""
     late = " The search was ended by its time limit." if reader.is_late else ""
     begun = _departure(reader)
-    line = f"; those that it computes instead begin at {begun}" if begun else ""
+    line = f"; those that it computes instead begin at {shown_line(begun)}" if begun else ""
     return (
         f"{name} was read as a decoder-only model, and no option of the specification gives its "
         f"numbers: the first that are computed nowhere in it are {reader.reached[1]}{known}{line}."

@@ -1,5 +1,6 @@
 """Mistakes whose numbers a call may have in the place of those of a formula."""
 
+import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 
@@ -12,6 +13,10 @@ from attentest_spec.setting import Mask
 Options = dict[str, Value]
 
 SUBLAYERS = ("self_attention", "feed_forward")
+
+
+_SUBJECT = re.compile(r" (?:that|of which|whose|without|with|from|in|by|before|behind)\b")
+"""The words that follow on the name of what is wrong."""
 
 
 @dataclass(frozen=True)
@@ -61,6 +66,11 @@ class Mistake:
     def is_by_hand(self) -> bool:
         """Whether no choices and no mask give its weighted values."""
         return self.keys is not None or self.over_queries or self.lifted or bool(self.tiled)
+
+    @property
+    def subject(self) -> str:
+        """The numbers that are wrong, in words."""
+        return _SUBJECT.split(self.words)[0].removeprefix("a ")
 
     @property
     def extent(self) -> str:
