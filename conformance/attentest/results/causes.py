@@ -303,14 +303,16 @@ def _telling(verdict: Verdict) -> tuple[object, ...]:
 
 
 def _seriousness(cause: Cause) -> tuple[object, ...]:
-    """Order causes: violations before warnings, known ones first, then by what they break.
+    """Order causes: violations before warnings, known ones first, parts before what holds them.
 
     What ended the process, or did not return in time, comes after what was compared.
     """
+    clause = clauses().get(cause.head.clause)
     return (
         cause.severity is Status.WARNING,
         cause.severity in (Status.CRASH, Status.TIMEOUT),
         not cause.confirmed,
         not (cause.location or cause.exact),
+        len(inside(clause.component)) if clause and cause.location else 0,
         -len(cause.verdicts),
     )

@@ -22,6 +22,7 @@ from attentest.targets.models.methods import methods_of
 from attentest.targets.models.probing import (
     Probe,
     hides_tokens,
+    ignores_source,
     is_not_finite,
     separates_samples,
     shown,
@@ -40,6 +41,8 @@ INVERTED = (
     "{} hides the tokens of its source where there is padding, and not the padding: the mask that "
     "it makes of its ids is inverted"
 )
+
+UNREAD = "{} computes the same whatever the tokens of its source are"
 
 NOT_FINITE = (
     "without padding its output has numbers that are not finite, as where a mask of padding is "
@@ -160,7 +163,9 @@ def infer(built: Building, name: str, doc: str, reading: Reading) -> Inferred:
     said += [f"method {one}: {found.arguments.words}" for one, found in methods.items()]
     sure = score == SURE and not against
     inverted = score < SURE and not masked and hides_tokens(probe, call.compiled())
-    doubts = (*[INVERTED.format(name)] * inverted, *(() if sure else masks), *unhidden)
+    unread = ignores_source(probe, call.compiled())
+    wrong = [*[INVERTED.format(name)] * inverted, *[UNREAD.format(name)] * unread]
+    doubts = (*wrong, *(() if sure else masks), *unhidden)
     pad = probe.sizes.source_pad if probe is not not_fixed else 0
     return Inferred(
         call,

@@ -149,9 +149,20 @@ def is_not_finite(probe: Probe, call: Callable[..., Any]) -> bool:
 
 
 def hides_tokens(probe: Probe, call: Callable[..., Any]) -> bool:
-    """Say whether no token of the source changes anything where there is padding beside it."""
+    """Say whether no token of the source changes anything where there is padding, and does else."""
     source, target = probe.tokens
-    source[:, -2:] = probe.sizes.source_pad
+    padded = source.clone()
+    padded[:, -2:] = probe.sizes.source_pad
+    return _are_unseen(probe, call, padded, target) and not ignores_source(probe, call)
+
+
+def ignores_source(probe: Probe, call: Callable[..., Any]) -> bool:
+    """Say whether no token of a source without padding changes anything."""
+    return _are_unseen(probe, call, *probe.tokens)
+
+
+def _are_unseen(probe: Probe, call: Callable[..., Any], source: Tensor, target: Tensor) -> bool:
+    """Say whether the output is the same with other tokens in the first columns of `source`."""
     changed = source.clone()
     changed[:, :-2] = source[:, :-2].flip(0)
     before, after = (probe.output(call, one, target) for one in (source, changed))
