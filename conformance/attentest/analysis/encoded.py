@@ -5,7 +5,9 @@ from itertools import product
 
 import numpy as np
 
+from attentest.analysis.diagnosis.variants import Variant
 from attentest.analysis.identify.measure import sizes_for
+from attentest.faults import faults
 from attentest.harness.errors import Absent, BackendError, Violation
 from attentest.harness.subject import Answer, Probe, Subject
 from attentest.harness.tolerances import as_floats
@@ -68,6 +70,34 @@ def scale_of_one_side(backend: Backend, known: Mapping[str, Value]) -> dict[str,
         if np.abs(wanted.output - actual).max() <= CLOSE * np.abs(actual).max():
             return {"embedding_scale": "sqrt-d"}
     return {}
+
+
+def positions_of_one_side(backend: Backend, known: Mapping[str, Value]) -> dict[str, Value]:
+    """Return the positions that the code adds on one side alone, with its scale, else {}.
+
+    `known` are the other choices. Without an option that fits, no positions may come closest.
+    """
+    try:
+        probe, source = _encoding(backend, Choices.of(known))
+        target = source[:, ::-1] % probe.sizes.target_vocabulary
+        actual = as_floats(probe.output(source, target))
+    except (Absent, BackendError, Violation):
+        return {}
+    free = {name: one for name, one in known.items() if name not in _PLACED}
+    for values in product(*(_options(name, free) for name in _PLACED)):
+        own = dict(zip(_PLACED, values, strict=True))
+        declared = Choices.of({**known, **own})
+        for name in _ONE_SIDE if own["positional_encoding"] != "none" else ():
+            part = Variant({}, (faults()[name],), declared).backend().build("model", probe.sizes)
+            part.load(probe.parameters)
+            wanted = as_floats(part(source, target))
+            if np.abs(wanted - actual).max() <= CLOSE * np.abs(actual).max():
+                return own
+    return {}
+
+
+_PLACED = ("positional_encoding", "embedding_scale")
+_ONE_SIDE = ("model.positions-on-source-alone", "model.positions-on-target-alone")
 
 
 def _encoding(backend: Backend, known: Choices) -> tuple[Probe, np.ndarray]:

@@ -224,8 +224,7 @@ def test_the_formula_of_a_component_is_its_first_clause_on_values(
 def test_the_line_of_a_part_comes_before_that_of_what_holds_it() -> None:
     """The mistake of a part shows at another line of a layer whose inputs are one."""
     use = Location("att.py", 16, "s = q @ k.mT", "product", "q k", "q q", confirmed=True)
-    layer = [
-        broken(f"encoder.{one}", location=use) for one in ("layer-formula", "shapes", "batch-independence")
-    ]
+    names = ("layer-formula", "shapes", "batch-independence")
+    layer = [broken(f"encoder.{one}", location=use) for one in names]
     found = groups(*layer, broken("multi_head_attention.formula", location=LINE))
     assert found[0] == ("multi_head_attention.formula",)

@@ -1,0 +1,28 @@
+"""The positions of a whole model that are added on one side alone."""
+
+import pytest
+
+from attentest.analysis.diagnosis.variants import Variant
+from attentest.analysis.encoded import positions_of_one_side
+from attentest.faults import faults
+from attentest_spec import Choices
+
+DECLARED = {"output": "logits", "embedding_scale": "none"}
+OPTION = {"positional_encoding": "halves", "embedding_scale": "none"}
+
+
+@pytest.mark.parametrize("side", ["source", "target"])
+def test_positions_of_one_side_are_found(side):
+    fault = faults()[f"model.positions-on-{side}-alone"]
+    backend = Variant({}, (fault,), Choices.of({**DECLARED, **OPTION})).backend()
+    assert (
+        positions_of_one_side(backend, {"output": "logits", "positional_encoding": "none"})
+        == OPTION
+    )
+
+
+@pytest.mark.parametrize("positions", ["none", "halves", "interleaved"])
+def test_positions_of_both_sides_or_of_none_are_no_mistake(positions):
+    declared = {**DECLARED, "positional_encoding": positions}
+    backend = Variant({}, (), Choices.of(declared)).backend()
+    assert positions_of_one_side(backend, DECLARED) == {}
