@@ -27,7 +27,7 @@ from attentest_spec import CHOICES
 from attentest_spec.clauses import clauses
 
 _ASSUMED = 3
-"""The largest number of assumptions that are listed of one piece of code; of several, twice it."""
+"""The largest number of assumptions that are listed of one piece of code; of several that conform, twice it."""
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ class Screen:
         if rest := len(read) - len(shown):
             lines.append(f"understood: {counted(rest, 'call')} more, listed by --full")
         assumed = assumptions(descriptions, names)
-        most = _ASSUMED if len(read) < 2 else 2 * _ASSUMED
+        most = _ASSUMED if len(read) < 2 or any(wrong) else 2 * _ASSUMED
         if len(assumed) > most:
             left = len(assumed) - most + 1
             assumed[most - 1 :] = [f"and {counted(left, 'assumption')} more, listed by --full"]

@@ -227,7 +227,8 @@ def _maskings(adapter: LanguageAdapter, own: str) -> Iterator[tuple[LanguageAdap
 
 def _told(adapter: LanguageAdapter, doubts: list[str], reading: Reading) -> AdaptedWhole:
     """Return the backend with all that is said of it."""
-    own = {name: value for name, value in adapter.choices.items() if name not in reading.choices}
+    apart = (*reading.choices, *adapter.building.around)
+    own = {name: value for name, value in adapter.choices.items() if name not in apart}
     assumptions = [
         f"assumed the choices of {spoken(own, adapter.profile)}, as measured: if you meant "
         f"others, this is a mistake, and --choice NAME=OPTION reports it"

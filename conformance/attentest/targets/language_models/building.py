@@ -96,13 +96,14 @@ class Building:
     """A model that is built by the `expression` of the name `sizes`, evaluated in `space`.
 
     `doubts` are sentences on it that may be wrong, `maker` is the function that it calls where that
-    is not the class itself.
+    is not the class itself. `around` are the choices of what is put around code that is a part.
     """
 
     expression: str
     space: Mapping[str, Any]
     doubts: tuple[str, ...] = ()
     maker: Callable[..., Any] | None = None
+    around: tuple[str, ...] = ()
 
     def __call__(self, sizes: Sizes) -> Any:
         """Build at `sizes`."""

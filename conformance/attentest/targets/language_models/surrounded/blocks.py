@@ -71,7 +71,7 @@ def buildings_of_blocks(thing: type[nn.Module], name: str, reading: Reading) -> 
                 f'sizes.target_vocabulary, sizes.d_model, "{x}"{held})'
             )
             doubts = (*settings_doubts(thing, block), ASSUMED.format(name) + said)
-            made = Building(expression, space, doubts)
+            made = Building(expression, space, doubts, around=_AROUND)
             if failure_of(made):
                 break  # the tables change nothing of how it is built
             output = _output(made)
@@ -83,6 +83,10 @@ def buildings_of_blocks(thing: type[nn.Module], name: str, reading: Reading) -> 
                 return
         if seen:
             return
+
+
+_AROUND = ("final_norm", "tying", "embedding_scale", "generator_bias")
+"""The choices that a block without its tables and its generator does not make."""
 
 
 def takes_positions(thing: type[nn.Module]) -> bool:
