@@ -27,7 +27,10 @@ from attentest_spec import CHOICES
 from attentest_spec.clauses import clauses
 
 _ASSUMED = 3
-"""The largest number of assumptions that are listed of one piece of code; of several that conform, twice it."""
+"""The largest number of assumptions that are listed of one piece of code.
+
+It is twice that of several that conform.
+"""
 
 
 @dataclass(frozen=True)
