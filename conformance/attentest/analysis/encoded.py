@@ -76,7 +76,10 @@ def positions_of_one_side(backend: Backend, known: Mapping[str, Value]) -> dict[
     """Return the positions that the code adds on one side alone, with its scale, else {}.
 
     `known` are the other choices. Without an option that fits, no positions may come closest.
+    Trained ones show in the parameters.
     """
+    if learned_positions(Choices.of(known)):
+        return {}
     try:
         probe, source = _encoding(backend, Choices.of(known))
         target = source[:, ::-1] % probe.sizes.target_vocabulary

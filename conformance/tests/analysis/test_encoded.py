@@ -26,3 +26,9 @@ def test_positions_of_both_sides_or_of_none_are_no_mistake(positions):
     declared = {**DECLARED, "positional_encoding": positions}
     backend = Variant({}, (), Choices.of(declared)).backend()
     assert positions_of_one_side(backend, DECLARED) == {}
+
+
+def test_trained_positions_show_in_the_parameters():
+    declared = {**DECLARED, "positional_encoding": "learned"}
+    backend = Variant({}, (), Choices.of(declared)).backend()
+    assert positions_of_one_side(backend, declared) == {}

@@ -48,6 +48,8 @@ def named(mistake: Mistake, folder: Path) -> tuple[int | None, bool]:
         backend = read(mistake, folder)
     except Unclear as question:
         return _said(mistake, str(question)), False
+    if mistaken := getattr(backend, "mistaken", None):
+        return mistaken.line, mistaken.confirmed
     with np.errstate(all="ignore"):
         subject, case = first_case(backend)
         found = case and locate(subject, case.steps, {})

@@ -244,10 +244,12 @@ def _blamed(alignment: Alignment, finding: Finding, wrong: FormulaStep) -> Place
         return caller
     missing = _missing(alignment, finding)
     if missing:
-        able = _able(alignment, operation, missing)
+        able = list(_able(alignment, operation, missing))
         later = next((place for number, place in able if number >= depth), None)
         if later is not None:
             return later
+        if not able and _is_of_others(alignment, missing, wrong):
+            return _common(alignment, finding, wrong) or operation.place
     if finding.argument is not None:
         common = _common(alignment, finding, finding.step) if finding.leaves_out else None
         return common or operation.places[depth]
@@ -315,6 +317,12 @@ def _common(alignment: Alignment, finding: Finding, wrong: FormulaStep) -> Place
         if any((place.file, place.function) in one for one in makers):
             return place
     return operation.places[1] if len(operation.places) > 1 else None
+
+
+def _is_of_others(alignment: Alignment, missing: set[int], wrong: FormulaStep) -> bool:
+    """Say whether all that is `missing`, which nothing computes, is of other parts than `wrong`."""
+    steps = alignment.case.formula.steps
+    return all(one.part != wrong.part for one in steps if one.number in missing)
 
 
 def _missing(alignment: Alignment, finding: Finding) -> set[int]:
