@@ -189,12 +189,14 @@ def shown(verdict: Verdict) -> tuple[LikelyCause, ...]:
 def _keys(broken: Sequence[Verdict]) -> Iterator[Key]:
     """Yield for each verdict what it has in common with those of the same cause."""
     names = list(_chosen(broken))
+    parts = _confirmed_lines(broken)
     lines = {
-        chosen: _line(verdict.location)
+        chosen: _mended(verdict.location, parts)
         for verdict, chosen in zip(broken, names, strict=True)
         if verdict.location and chosen
     }
-    own = [_own_key(verdict, chosen, lines) for verdict, chosen in zip(broken, names, strict=True)]
+    pairs = zip(broken, names, strict=True)
+    own = [_own_key(verdict, chosen, lines, parts) for verdict, chosen in pairs]
     unknown = {
         (verdict.backend, verdict.clause): key
         for verdict, key, chosen in zip(broken, own, names, strict=True)
@@ -204,9 +206,27 @@ def _keys(broken: Sequence[Verdict]) -> Iterator[Key]:
         yield key if chosen or verdict.location else _of_formula(verdict, unknown) or key
 
 
-def _own_key(verdict: Verdict, names: Names, lines: Mapping[Names, Key]) -> Key:
+def _confirmed_lines(broken: Sequence[Verdict]) -> dict[str, Key]:
+    """Return the confirmed line of each file in which there is one: a model's one mistake is it."""
+    places = [one.location for one in broken if one.location]
+    found: dict[str, set[Key]] = {}
+    for one in places:
+        if one.confirmed and one.expected:
+            found.setdefault(one.file, set()).add(_line(one))
+    return {file: next(iter(lines)) for file, lines in found.items() if len(lines) == 1}
+
+
+def _mended(location: Location, parts: Mapping[str, Key]) -> Key:
+    """Return the line at which a verdict is mended: for a whole model that of its part."""
+    line = _line(location)
+    return line if location.expected else parts.get(location.file, line)
+
+
+def _own_key(
+    verdict: Verdict, names: Names, lines: Mapping[Names, Key], parts: Mapping[str, Key]
+) -> Key:
     if verdict.location:
-        return _line(verdict.location)
+        return _mended(verdict.location, parts)
     if not verdict.status.contradicts:
         return verdict.backend, verdict.status, _VARIABLE.sub("", verdict.finding)
     return lines.get(names, names) if names else (verdict.backend, verdict.clause)

@@ -228,3 +228,17 @@ def test_the_line_of_a_part_comes_before_that_of_what_holds_it() -> None:
     layer = [broken(f"encoder.{one}", location=use) for one in names]
     found = groups(*layer, broken("multi_head_attention.formula", location=LINE))
     assert found[0] == ("multi_head_attention.formula",)
+
+
+def test_the_one_mistake_of_a_model_is_the_confirmed_line_of_its_part() -> None:
+    """A whole model has one mistake, whose line may be the next one: the part says it better."""
+    whole = Location("att.py", 15, "y = w @ v", "heads", "", "heads that are merged wrongly")
+    part = broken("multi_head_attention.formula", SCALE, location=LINE)
+    model = broken("language_model.formula", SCALE, location=whole)
+    assert len(groups(part, model, broken("multi_head_attention.half-precision", SCALE))) == 1
+    (cause,) = causes([model, part])
+    assert cause.line == LINE.line
+    other = broken("feed_forward.formula", location=Location("att.py", 40, "", "a", "b", "c", True))
+    assert len(groups(model, part, other)) == 3
+    assert len(groups(model)) == 1
+    assert causes([model])[0].words == "heads that are merged wrongly"
