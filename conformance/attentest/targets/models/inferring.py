@@ -13,7 +13,7 @@ from attentest.targets.adapt.parameters.building import DISTINCT
 from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.adapt.reading import Reading, Unclear, Uncovered
 from attentest.targets.adapt.ungiven import ungiven
-from attentest.targets.kernels import demand_no_gpu
+from attentest.targets.kernels import demand_runnable
 from attentest.targets.models import arguments
 from attentest.targets.models.calling import Call, Conventions
 from attentest.targets.models.combining import MOST, against_words, combinations, said_of_masks
@@ -132,7 +132,7 @@ def infer(built: Building, name: str, doc: str, reading: Reading) -> Inferred:
     if call is None:
         if path := _convolved(probe.model, lambda: _best(probe, plain_call, iter([{}]))):
             raise Uncovered(_NO_TEXT.format(name, path))
-        demand_no_gpu(name, failure)
+        demand_runnable(name, failure)
         raise Unclear(
             f"{name} could not be called as a whole model ({read.words}): {failure}. Say which "
             f"argument is which with --argument source=NAME, target=NAME, source_mask=NAME or "
@@ -162,6 +162,9 @@ def infer(built: Building, name: str, doc: str, reading: Reading) -> Inferred:
     inverted = score < SURE and not masked and hides_tokens(probe, call.compiled())
     doubts = (*[INVERTED.format(name)] * inverted, *(() if sure else masks), *unhidden)
     pad = probe.sizes.source_pad if probe is not not_fixed else 0
+    untrained = _untrained_rows(probe.model) if pads == "call" and not knows else []
+    if len(untrained) == 1:
+        pads, pad = "fixed", untrained[0]
     return Inferred(
         call,
         methods,
@@ -247,6 +250,12 @@ def _fixed_pads(model: nn.Module) -> list[int]:
     """Return the ids that may be that of padding in the code of `model`, the likeliest first."""
     tables = [one for one in model.modules() if isinstance(one, nn.Embedding)]
     return list(dict.fromkeys([*(n for one in tables if (n := one.padding_idx)), 0, 1, 2, 3]))
+
+
+def _untrained_rows(model: nn.Module) -> list[int]:
+    """Return the ids whose rows the tables of `model` never train, as those of padding."""
+    tables = [one for one in model.modules() if isinstance(one, nn.Embedding)]
+    return sorted({n for one in tables if (n := one.padding_idx) is not None})
 
 
 def _plain_call(probe: Probe, name: str, reading: Reading) -> Call:
