@@ -1,10 +1,11 @@
-"""Sizes in the words of a mistake: those of the example that is shown."""
+"""The words of a mistake: sizes of the example that is shown, and padding that is seen."""
 
 import numpy as np
 import pytest
 
 from attentest.analysis.lines.explain import Explanation
 from attentest.analysis.lines.formula import Formula, Mistake
+from attentest.analysis.lines.formulas.masks import padding
 from attentest_spec import Choices, Sizes
 
 
@@ -33,3 +34,13 @@ def test_two_sizes_that_are_one_number_are_not_named(width: float, said: str) ->
     assert found.computed == f"scores / sqrt(d_model){said}"
     assert found.expected.startswith("scores / sqrt(d_k)")
     assert ("where" in found.expected) == bool(said)
+
+
+def test_padding_that_is_seen_is_said_before_a_comparison_with_another_id() -> None:
+    made = Formula(Sizes(source_pad=3, target_pad=5), Choices(), {})
+    tokens = made.leaf("source", np.array([[1, 2, 3]]), "BK")
+    step = padding(made, tokens, 3)
+    seen = np.ones_like(step.value)
+    found = [one.text for one in step.mistakes if np.array_equal(one.compute(tokens.value), seen)]
+    assert found[0] == "all keys, padding too"
+    assert "the keys that are not 5" in found
