@@ -83,6 +83,10 @@ def probe_of(built: Building, sizes: Sizes) -> Probe:
     return Probe(model, sizes, built.doubled)
 
 
+_FIXED_PRECISION = (
+    " It is called in float64, and a line that fixes float32 cannot join the two: take the "
+    "precision of its input there."
+)
 _NO_TEXT = (
     "{} hands one of its inputs to a convolution, {}, and not to a table of words: it is none of "
     "tokens, as of sounds or images. Whole models of text alone are judged. Its parts can be "
@@ -134,9 +138,10 @@ def infer(built: Building, name: str, doc: str, reading: Reading) -> Inferred:
             raise Uncovered(_NO_TEXT.format(name, path))
         demand_runnable(name, failure)
         raise Unclear(
-            f"{name} could not be called as a whole model ({read.words}): {failure}. Say which "
-            f"argument is which with --argument source=NAME, target=NAME, source_mask=NAME or "
-            f"target_mask=NAME, and fix one with --give NAME=VALUE."
+            f"{name} could not be called as a whole model ({read.words}): {failure}. If an "
+            f"argument was taken for another, say which is which with --argument source=NAME, "
+            f"target=NAME, source_mask=NAME or target_mask=NAME, or fix one with --give NAME=VALUE."
+            f"{_FIXED_PRECISION * ('double' in failure.lower())}"
         )
     if read.masks and not call.conventions.masks and score < SURE:
         raise Unclear(
