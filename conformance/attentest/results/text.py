@@ -2,6 +2,7 @@
 
 import math
 import os
+import sysconfig
 import traceback
 from collections.abc import Mapping
 from pathlib import Path
@@ -103,6 +104,17 @@ def last_frames(failure: BaseException, limit: int = 3) -> str:
         frames = frames[: users[-1] + 1 if users else None]
     frames = frames[-limit:]
     return "; ".join(f"{frame.filename}:{frame.lineno} in {frame.name}" for frame in frames)
+
+
+def line_of_user(failure: BaseException) -> str:
+    """Return the innermost line in which `failure` passed code of a user, "" for none."""
+    frames = reversed(traceback.extract_tb(failure.__traceback__))
+    others = (*_OWN, sysconfig.get_path("stdlib"), "<")
+    for frame in frames:
+        path = Path(frame.filename)
+        if not frame.filename.startswith(others) and "site-packages" not in path.parts:
+            return f"{path.name}:{frame.lineno}"
+    return ""
 
 
 _OWN = tuple(

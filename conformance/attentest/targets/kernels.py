@@ -77,9 +77,27 @@ def demand_no_gpu(name: str, failure: str) -> None:
     """Raise Unclear where `failure` says that `name` needs a GPU: code is read on the CPU."""
     if _OF_GPU.search(failure) and _MISSING not in failure:
         raise Unclear(
-            f"{name} needs a GPU, and code is read on the CPU: if its kernels are those of Triton, "
+            f"{name} needs a GPU, and code is read on the CPU: if it moves there by .cuda(), write "
+            f".to(device) with a device that it chooses; if its kernels are those of Triton, "
             f"set TRITON_INTERPRET=1 in the environment, which runs them there, and add "
             f"--write-adapter FILE to judge them on the GPU afterwards, by `attentest run "
             f"FILE:backend --device cuda`; else write a backend, and judge that so. It failed with "
             f"{failure}."
+        )
+
+
+_UNDEFINED = re.compile(r"NameError: name '(\w+)' is not defined")
+
+
+def demand_runnable(name: str, failure: str) -> None:
+    """Raise Unclear where `failure` says that no value of an argument could prevent it.
+
+    The code needs a GPU, or it reads a name that importing its file does not define.
+    """
+    demand_no_gpu(name, failure)
+    if undefined := _UNDEFINED.search(failure):
+        raise Unclear(
+            f"{name} reads {undefined[1]}, which is not defined where its file is imported: what "
+            f'follows `if __name__ == "__main__":` is not run then. Define it at the top of the '
+            f"file, or import it there. It failed with {failure}."
         )

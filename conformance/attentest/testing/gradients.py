@@ -19,6 +19,7 @@ from attentest.testing.assertions import finite, holds, same_shape
 from attentest.testing.draw import Draw
 from attentest.testing.invariants import agree_up_to_rounding
 from attentest.testing.slopes import (
+    FINEST,
     SHARE,
     STEPS,
     Steps,
@@ -121,6 +122,8 @@ def _agrees(
             slopes.append(difference_at(STEPS[1]))
             slopes.append(extrapolated(*slopes))
         difference = min(abs(pulled - slope) for slope in slopes)
+        if own and difference > share * size < abs(slopes[0] - slopes[1]):
+            difference = min(difference, abs(pulled - difference_at(FINEST)))
         holds(
             difference <= share * size
             or difference <= _amplified(probe, inputs, cotangent, moves, slopes[-1], steps),

@@ -89,6 +89,56 @@ class GPT(torch.nn.Module):
         assert raised in message
 
 
+ELSEWHERE = """
+import torch
+
+
+class MultiHeadAttention(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.query = torch.nn.Linear(d_model, d_model)
+
+    def forward(self, query, key, value, mask):
+        return self.query(query)
+
+
+class Transformer(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.words = torch.nn.Embedding(vocabulary, d_model)
+
+    def forward(self, src, tgt):
+        return self.words(tgt)
+
+
+if __name__ == "__main__":
+    d_model = vocabulary = 8
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "missing"), [("MultiHeadAttention", "d_model"), ("Transformer", "vocabulary")]
+)
+def test_a_name_that_importing_does_not_define_is_the_question(
+    name: str, missing: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "elsewhere.py"
+    file.write_text(ELSEWHERE)
+    with pytest.raises(Unclear, match=f"^{name} reads {missing}, which is not defined where its"):
+        attentest.adapted(f"{file}:{name}")
+
+
+def test_a_model_that_moves_itself_to_a_gpu_is_asked_for_the_device(tmp_path: Path) -> None:
+    file = tmp_path / "moved.py"
+    text = ELSEWHERE.replace("if __name__", "if True or __name__")
+    failure = "raise AssertionError('Torch not compiled with CUDA enabled')"
+    file.write_text(
+        text.replace("        self.words =", f"        {failure}\n        self.words =")
+    )
+    with pytest.raises(Unclear, match=r"Transformer needs a GPU.* by \.cuda\(\), write \.to"):
+        attentest.adapted(f"{file}:Transformer")
+
+
 def test_a_library_that_is_missing_is_no_need_of_a_gpu(tmp_path: Path) -> None:
     file = tmp_path / "missing.py"
     file.write_text("def attention(q, k, v):\n    import triton_that_is_not_there.triton\n")

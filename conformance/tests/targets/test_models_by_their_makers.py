@@ -48,6 +48,13 @@ def test_a_file_that_does_more_than_define_things_is_not_run(tmp_path):
     assert not (tmp_path / "ran").exists()
 
 
+def test_a_class_whose_parts_are_handed_to_it_is_asked_for_what_builds_it(tmp_path):
+    path = tmp_path / "alone.py"
+    path.write_text(CLASSES.partition("class Generator")[0])
+    with pytest.raises(Unclear, match=r"could not be built as a whole model.* handed to it"):
+        attentest.adapted(f"{path}:EncoderDecoder")
+
+
 def test_two_functions_that_build_a_model_are_one_question(tmp_path):
     with pytest.raises(Unclear, match="EncoderDecoder could not be"):
         read(tmp_path, CLASSES, MAKER, MAKER)

@@ -42,3 +42,32 @@ def test_gradient_that_is_wrong_by_a_millionth_disagrees():
     probe = probe_of(lambda x: normed(Scaled.apply(x)))
     with pytest.raises(Violation, match="along a random direction"):
         agrees_with_differences(probe, NEAR, draw=seeded(probe))
+
+
+KINKS = np.logspace(-7.7, -4, 200)
+"""Distances of kinks from a point: no step of the usual two has none of them."""
+
+
+def bent(x: torch.Tensor) -> torch.Tensor:
+    """Return x with a relu for each kink, which are all on the same side of every number."""
+    places = torch.as_tensor(NEAR)[..., None] + torch.as_tensor(KINKS) * 3
+    return x + torch.relu(x[..., None] - places).sum(-1)
+
+
+@pytest.mark.parametrize("factor", [1.0, 1.001])
+def test_many_kinks_within_the_steps_are_no_disagreement(factor):
+    class Scaled(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x.clone()
+
+        @staticmethod
+        def backward(ctx, gradient):
+            return gradient * factor
+
+    probe = probe_of(lambda x: bent(Scaled.apply(x)))
+    if factor == 1.0:
+        agrees_with_differences(probe, NEAR, draw=seeded(probe))
+        return
+    with pytest.raises(Violation, match="along a random direction"):
+        agrees_with_differences(probe, NEAR, draw=seeded(probe))

@@ -76,7 +76,16 @@ class Explanation:
         ]
         texts = dict(pairs)
         computed = texts.get(self.computed, _SIZE.sub("", self.computed))
-        return replace(self, expected=texts.get(self.expected, self.expected), computed=computed)
+        expected = texts.get(self.expected, self.expected)
+        found = replace(self, expected=expected, computed=computed)
+        return found.sizeless if _is_equal(computed, expected) else found
+
+
+def _is_equal(computed: str, expected: str) -> bool:
+    """Say whether two sizes that a mistake exchanged are one number in this example."""
+    both = [_SIZE.findall(one) for one in (computed, expected)]
+    named, values = ([[one.rpartition(" = ")[at] for one in of] for of in both] for at in (0, 2))
+    return named[0] != named[1] and bool(values[0]) and values[0] == values[1]
 
 
 def _numberless(text: str) -> str:

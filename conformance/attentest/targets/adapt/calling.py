@@ -30,7 +30,7 @@ from attentest.targets.adapt.unspecified.lengths import hide_queries, shows_wron
 from attentest.targets.adapt.unspecified.polarity import leaning
 from attentest.targets.adapt.unspecified.rows_of_ids import demand_vectors
 from attentest.targets.adapt.unspecified.sums import demand_sum
-from attentest.targets.kernels import demand_no_gpu
+from attentest.targets.kernels import demand_runnable
 from attentest_spec import COMPONENTS
 
 _OUTDATED = "which fails"
@@ -132,7 +132,7 @@ def _placed(code: Code, adapter: Adapter, only: str) -> tuple[Probe, Adapter, in
                 if fitting:  # a mask that was meant to hide nothing, and hides all, shows nothing
                     shown = _is_finite(probe.called(fitting[-1], given))
                     return probe, fitting[-1] if shown else fitting[0], keys
-    demand_no_gpu(code.name, why[0])
+    demand_runnable(code.name, why[0])
     demand_network(code.name, code.component, probe)
     demand_vectors(code.name, probe, adapter)
     left = ", ".join(_unnamed(adapter))

@@ -28,6 +28,7 @@ from attentest.targets.adapt.parameters.inner_widths import (
 )
 from attentest.targets.adapt.probing import SIZES, Probe, undisturbed
 from attentest.targets.adapt.reading import Unclear, own_recipe
+from attentest.targets.kernels import demand_runnable
 from attentest.targets.precisions import precisions_of
 from attentest.targets.signatures import constructor_arguments
 from attentest_spec import COMPONENTS, Backend, Choices, Limits, Sizes, Table
@@ -44,11 +45,11 @@ def built(code: Code, dtype: torch.dtype) -> Any:
     try:
         thing = code.build(SIZES)
     except Exception as failure:  # code that a user wrote may raise anything
+        demand_runnable(code.name, why := summary(failure))
         raise Unclear(
-            f"{code.name} could not be built for probing ({'; '.join(code.said)}): "
-            f"{summary(failure)}.",
-            f"An argument may have been taken for another size. What needs more than that is built "
-            f"in a file of your own: {own_recipe(code.component, code.name)}.",
+            f"{code.name} could not be built for probing ({'; '.join(code.said)}): {why}.",
+            f"An argument may have been taken for another size. What needs more is built in a file "
+            f"of your own: {own_recipe(code.component, code.name)}.",
         ) from failure
     return with_numbers(cast_real(thing, dtype).eval()) if isinstance(thing, nn.Module) else thing
 

@@ -1,5 +1,6 @@
 """From a decoder-only model to a backend: what is inferred is written as code, and is judged."""
 
+import inspect
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from types import ModuleType
@@ -38,6 +39,7 @@ from attentest.targets.language_models.verifying import (
 )
 from attentest.targets.language_models.written import LanguageAdapter
 from attentest.targets.origin import origin
+from attentest.targets.signatures import constructor_arguments
 from attentest.targets.single import SINGLE
 from attentest.targets.whole import AdaptedWhole
 from attentest_spec import CHOICES, PAPER, Limits, Place, Unsupported
@@ -122,6 +124,15 @@ def _declared(inferred: Inferred, reading: Reading) -> tuple[dict[str, Value], s
     return declared_choices(held, reading), profile
 
 
+def _of_padding(adapter: LanguageAdapter) -> str:
+    """Return how a model that may hide an id of padding is judged without, "" for any other."""
+    model, built = adapter.building.space.get(adapter.name), adapter.building.expression
+    taken = constructor_arguments(model) if inspect.isclass(model) else {}
+    pads = [one for one in taken if "pad" in one.lower() and f"{one}=" not in built]
+    end = "judges it without"
+    return f" Where it hides an id of padding, --give {pads[0]}=-1 {end}." if pads else ""
+
+
 def _in_precisions(adapter: LanguageAdapter) -> LanguageAdapter:
     """Return `adapter` with the precisions in which its numbers are the reference's.
 
@@ -136,7 +147,7 @@ def _in_precisions(adapter: LanguageAdapter) -> LanguageAdapter:
             f"has the numbers of the reference in the first probing call. At other sizes it has "
             f"not: {found}. Either that is a mistake which shows at some sizes alone, or an "
             f"argument was taken for another: say which is which with --argument SIZE=NAME, or fix "
-            f"one with --give NAME=VALUE."
+            f"one with --give NAME=VALUE.{_of_padding(adapter)}"
         )
     rest = tuple(one for one in adapter.limits.precisions if one != "float64")
     single = replace(adapter, limits=replace(adapter.limits, precisions=rest))

@@ -37,7 +37,7 @@ from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.adapt.reading import Reading, Unclear
 from attentest.targets.constants.copies import copied
 from attentest.targets.constants.models import assumed_of, size_constants
-from attentest.targets.kernels import demand_no_gpu
+from attentest.targets.kernels import demand_runnable
 from attentest.targets.models.size_names import sizes_named
 from attentest.targets.neighbours import functions_that_build
 from attentest.targets.signatures import sizes_in
@@ -138,7 +138,7 @@ def building(thing: Callable[..., Any], name: str, reading: Reading) -> Building
         if not failure_of(built):
             return built
     tried = f" Built as {failures[0][0]}: {failures[0][1]}." if failures else ""
-    demand_no_gpu(name, failures[0][1] if failures else "")
+    demand_runnable(name, failures[0][1] if failures else "")
     verb = "is" if len(options.unknown) == 1 else "are"
     named = " and ".join(options.unknown)
     unknown = f" Nothing says what {named} {verb}." if options.unknown else ""

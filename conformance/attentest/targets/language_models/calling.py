@@ -13,7 +13,7 @@ from attentest.targets.adapt.components import squashed
 from attentest.targets.adapt.names import OFF, ROLES, words
 from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.adapt.reading import Reading, Unclear
-from attentest.targets.kernels import demand_no_gpu
+from attentest.targets.kernels import demand_runnable
 from attentest.targets.language_models.building import PROBE
 from attentest.targets.language_models.surrounded.modules import signature_of
 from attentest.targets.models.results import parts_of
@@ -194,7 +194,7 @@ def fitted(model: nn.Module, found: Arguments, name: str) -> Call:
             if isinstance(made, Call) and _separates(model, made):
                 return made
             failure = failure or (made if isinstance(made, str) else "sequences are mixed")
-    demand_no_gpu(name, failure)
+    demand_runnable(name, failure)
     raise Unclear(
         f"{name} could not be called as a decoder-only model ({found.plain.words}): {failure}. Say "
         f"which argument holds the tokens with --argument tokens=NAME, and fix others with "

@@ -36,6 +36,7 @@ from attentest.targets.adapt.reading import Reading, Unclear
 from attentest.targets.constants.copies import copied
 from attentest.targets.constants.models import assumed_of, size_constants
 from attentest.targets.constants.numbers_read import HEAD_WIDTH_CODE
+from attentest.targets.kernels import demand_runnable
 from attentest.targets.models.configurations import Configurations
 from attentest.targets.models.size_names import size_by_words, sizes_named
 from attentest.targets.models.tables.vocabularies import Vocabulary, with_vocabularies
@@ -281,6 +282,7 @@ class _Options:
 
     def question(self, thing: Any, name: str, first: str, failure: str) -> str:
         """Return the question where nothing fits."""
+        demand_runnable(name, failure)
         unknown = [
             own
             for own, one in _arguments(thing).items()

@@ -13,7 +13,7 @@ from attentest.targets.adapt.parameters.building import DISTINCT
 from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.adapt.reading import Reading, Unclear, Uncovered
 from attentest.targets.adapt.ungiven import ungiven
-from attentest.targets.kernels import demand_no_gpu
+from attentest.targets.kernels import demand_runnable
 from attentest.targets.models import arguments
 from attentest.targets.models.calling import Call, Conventions
 from attentest.targets.models.combining import MOST, against_words, combinations, said_of_masks
@@ -86,6 +86,10 @@ def probe_of(built: Building, sizes: Sizes) -> Probe:
     return Probe(model, sizes, built.doubled)
 
 
+_FIXED_PRECISION = (
+    " It is called in float64, and a line that fixes float32 cannot join the two: take the "
+    "precision of its input there."
+)
 _NO_TEXT = (
     "{} hands one of its inputs to a convolution, {}, and not to a table of words: it is none of "
     "tokens, as of sounds or images. Whole models of text alone are judged. Its parts can be "
@@ -135,11 +139,12 @@ def infer(built: Building, name: str, doc: str, reading: Reading) -> Inferred:
     if call is None:
         if path := _convolved(probe.model, lambda: _best(probe, plain_call, iter([{}]))):
             raise Uncovered(_NO_TEXT.format(name, path))
-        demand_no_gpu(name, failure)
+        demand_runnable(name, failure)
         raise Unclear(
-            f"{name} could not be called as a whole model ({read.words}): {failure}. Say which "
-            f"argument is which with --argument source=NAME, target=NAME, source_mask=NAME or "
-            f"target_mask=NAME, and fix one with --give NAME=VALUE."
+            f"{name} could not be called as a whole model ({read.words}): {failure}. If an "
+            f"argument was taken for another, say which is which with --argument source=NAME, "
+            f"target=NAME, source_mask=NAME or target_mask=NAME, or fix one with --give NAME=VALUE."
+            f"{_FIXED_PRECISION * ('double' in failure.lower())}"
         )
     if read.masks and not call.conventions.masks and score < SURE:
         raise Unclear(
@@ -167,6 +172,9 @@ def infer(built: Building, name: str, doc: str, reading: Reading) -> Inferred:
     wrong = [*[INVERTED.format(name)] * inverted, *[UNREAD.format(name)] * unread]
     doubts = (*wrong, *(() if sure else masks), *unhidden)
     pad = probe.sizes.source_pad if probe is not not_fixed else 0
+    untrained = _untrained_rows(probe.model) if pads == "call" and not knows else []
+    if len(untrained) == 1:
+        pads, pad = "fixed", untrained[0]
     return Inferred(
         call,
         methods,
@@ -252,6 +260,12 @@ def _fixed_pads(model: nn.Module) -> list[int]:
     """Return the ids that may be that of padding in the code of `model`, the likeliest first."""
     tables = [one for one in model.modules() if isinstance(one, nn.Embedding)]
     return list(dict.fromkeys([*(n for one in tables if (n := one.padding_idx)), 0, 1, 2, 3]))
+
+
+def _untrained_rows(model: nn.Module) -> list[int]:
+    """Return the ids whose rows the tables of `model` never train, as those of padding."""
+    tables = [one for one in model.modules() if isinstance(one, nn.Embedding)]
+    return sorted({n for one in tables if (n := one.padding_idx) is not None})
 
 
 def _plain_call(probe: Probe, name: str, reading: Reading) -> Call:

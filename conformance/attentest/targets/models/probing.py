@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from attentest.results.text import summary
+from attentest.results.text import line_of_user, summary
 from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.single import in_double
 from attentest_spec import Sizes
@@ -43,7 +43,8 @@ class Probe:
             with undisturbed(), in_double() if self.doubled else nullcontext():
                 return call(self.model, *(one.clone() for one in inputs))
         except Exception as failure:  # code that a user wrote may raise anything
-            return summary(failure, 120)
+            place = line_of_user(failure)
+            return f"{summary(failure, 120)}{f' (at {place})' if place else ''}"
 
     def output(self, call: Callable[..., Any], source: Tensor, target: Tensor) -> Tensor | None:
         """Return the output, None where there is none of the shape of the contract."""

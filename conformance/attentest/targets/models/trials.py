@@ -75,6 +75,10 @@ def trial(built: Building, *, shared: bool = False) -> str:
         return summary(failure, 160)
     if not isinstance(module, nn.Module):
         return f"it makes a {type(module).__name__}, and no torch.nn.Module"
+    if not any(True for _ in module.parameters()):
+        return (
+            "it holds no parameters: its parts are handed to it, and these are numbers and no parts"
+        )
     tables = [one.weight for one in module.modules() if isinstance(one, nn.Embedding)]
     for rows, width in (one.shape for one in tables):
         if width == sizes.heads:
@@ -120,6 +124,8 @@ def around(built: Building) -> Building | None:
     if {"d_model", "heads", "layers"} - built.known or any(
         isinstance(one, nn.Embedding) for one in own
     ):
+        return None
+    if not any(True for _ in core.parameters()):
         return None
     expression = surrounded(built.expression, core)
     found = Building(expression, {**built.space, "Surrounded": Surrounded})

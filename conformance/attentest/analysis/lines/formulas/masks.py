@@ -17,6 +17,7 @@ def padding(formula: Formula, tokens: Step, pad: int) -> Step:
         text=f"the keys that are not the padding id {pad}",
         axes="BHQK",
         mistakes=[
+            Mistake("all keys, padding too", lambda t: np.ones_like(t, dtype=bool)[:, None, None]),
             Mistake("the keys that are padding (inverted)", lambda t: (t == pad)[:, None, None]),
             *(
                 Mistake(

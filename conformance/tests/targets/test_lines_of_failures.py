@@ -1,0 +1,48 @@
+"""Questions about whole models whose call fails: the line is named, and a fixed precision said."""
+
+from pathlib import Path
+
+import pytest
+
+import attentest
+from attentest.targets.adapt import Unclear
+
+SOURCE = """
+import torch
+from torch import nn
+
+
+class Transformer(nn.Module):
+    def __init__(self, src_vocab_size, tgt_vocab_size, d_model, num_heads, num_layers, d_ff):
+        super().__init__()
+        self.source = nn.Embedding(src_vocab_size, d_model)
+        self.target = nn.Embedding(tgt_vocab_size, d_model)
+        sides = [d_model, num_heads, num_layers, num_layers, d_ff]
+        self.stacks = nn.Transformer(*sides, batch_first=True)
+        self.out = nn.Linear(d_model, tgt_vocab_size)
+
+    def forward(self, src, tgt):
+        shares = self.source(src).softmax(-1)
+        return self.out(self.stacks(shares, self.target(tgt)))
+"""
+SOFTMAX = ".softmax(-1)"
+
+
+def question(folder: Path, code: str) -> str:
+    file = folder / "failing.py"
+    file.write_text(code, encoding="utf-8")
+    with pytest.raises(Unclear) as found:
+        attentest.adapted(f"{file}:Transformer")
+    return str(found.value)
+
+
+def test_the_line_at_which_a_call_fails_is_named(tmp_path: Path) -> None:
+    line = SOURCE[: SOURCE.index(SOFTMAX)].count("\n") + 1
+    said = question(tmp_path, SOURCE.replace(SOFTMAX, ".softmax(7)"))
+    assert f"(at failing.py:{line})" in said
+    assert "float64" not in said
+
+
+def test_a_softmax_of_a_fixed_precision_is_said(tmp_path: Path) -> None:
+    fixed = SOURCE.replace(SOFTMAX, ".softmax(-1, dtype=torch.float32)")
+    assert "take the precision of its input there" in question(tmp_path, fixed)
