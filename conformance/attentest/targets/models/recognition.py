@@ -115,7 +115,8 @@ class Recognition:
         if name in self._encoders:
             return {"component": "encoder"}
         if is_whole(name, thing) and name not in self._makers:
-            return {"component": "model"}
+            is_body = inside in self._language_models  # it has one text, and no side
+            return {"component": "", "inside": inside} if is_body else {"component": "model"}
         component = component_named(name)
         if component and inspect.isfunction(thing):
             inside = inside or self._caller(thing, component)
