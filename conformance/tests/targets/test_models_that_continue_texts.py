@@ -3,9 +3,12 @@
 from pathlib import Path
 
 import pytest
+from torch import nn
 
 import attentest
 from attentest.targets.adapt import Unclear
+from attentest.targets.language_models.building import PROBE
+from attentest.targets.language_models.probing import probe_of
 from attentest.targets.members import members
 
 CODE = """
@@ -97,3 +100,41 @@ def test_model_that_takes_one_token_at_a_time_is_judged_by_its_parts(tmp_path: P
     assert (facts["Transformer"].component, facts["Attention"].inside) == ("language_model", "")
     with pytest.raises(Unclear, match=r"takes one token at a time, and refuses a whole text \(Ass"):
         attentest.adapted(f"{target}:Transformer")
+
+
+def test_model_with_a_layer_of_no_width_is_probed_all_the_same() -> None:
+    probed = probe_of(lambda sizes: nn.Linear(0, sizes.d_model), PROBE)  # type: ignore[arg-type]
+    assert [tuple(one.shape) for one in probed.parameters()] == [(96, 0), (96,)]
+
+
+BODY = """
+class OwnModel(nn.Module):
+    def __init__(self, vocab_size, dim, n_layers, n_heads):
+        super().__init__()
+        self.embed_tokens = nn.Embedding(vocab_size, dim)
+        self.layers = nn.ModuleList(Block(dim, n_heads) for _ in range(n_layers))
+
+    def forward(self, input_ids, position_ids=None):
+        h = self.embed_tokens(input_ids)
+        for layer in self.layers:
+            h = layer(h, 0)
+        return h
+
+
+class OwnForCausalLM(nn.Module):
+    def __init__(self, vocab_size, dim, n_layers, n_heads, d_rope=32):
+        super().__init__()
+        assert isinstance(d_rope, int)
+        self.model = OwnModel(vocab_size, dim, n_layers, n_heads)
+        self.lm_head = nn.Linear(dim, vocab_size, bias=False)
+
+    def forward(self, input_ids, position_ids=None):
+        return self.lm_head(self.model(input_ids, position_ids))
+"""
+
+
+def test_body_of_a_model_of_one_text_is_a_part_of_it_and_a_width_no_dropout(tmp_path: Path) -> None:
+    file = tmp_path / "body.py"
+    file.write_text(CODE.partition("class Transformer")[0] + BODY)
+    found = [(one.name, one.component, one.inside) for one in members(str(file)) or []][-2:]
+    assert found == [("OwnModel", "", "OwnForCausalLM"), ("OwnForCausalLM", "language_model", "")]
