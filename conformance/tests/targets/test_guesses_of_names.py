@@ -8,6 +8,7 @@ from proof import share
 
 from attentest.targets.adapt import Unclear
 from attentest.targets.adapt.components import component_guessed
+from attentest.targets.adapt.rotary.adaptation import named_rotary
 
 BLOCK = """
 from torch import nn
@@ -59,6 +60,13 @@ def test_name_that_says_where_norms_of_a_layer_are_is_that_of_a_layer() -> None:
     assert component_guessed("BatchNormLayer") == "layer_norm"
     assert component_guessed("PreNorm") == "layer_norm"
     assert component_guessed("PostNormDecoderLayer") == "decoder_layer"
+
+
+def test_short_name_of_attention_after_that_of_rotary_positions_is_attention() -> None:
+    assert component_guessed("Rope_MQA") == "multi_head_attention"
+    assert component_guessed("GQARotaryEmbedding") == "rotary"
+    assert not named_rotary("RopelessMQA")
+    assert named_rotary("MLARotary")
 
 
 def test_block_with_another_word_in_front_is_judged(tmp_path: Path) -> None:

@@ -34,6 +34,11 @@ class RoundedUp(Network):
         return -(-8 * dim // 3 // 16) * 16
 
 
+class RoundedFarUp(Network):
+    def width(self, dim: int) -> int:
+        return -(-3 * dim // 256) * 256
+
+
 class Linear(Network):
     """Wrong: has no activation."""
 
@@ -76,3 +81,8 @@ def test_inner_width_that_is_rounded_is_a_question() -> None:
 def test_a_mistake_in_a_network_of_constant_width_is_a_violation() -> None:
     report = attentest.check(Linear, "feed_forward", clauses=[FORMULA])
     assert report[FORMULA].status == "violation", str(report)
+
+
+def test_width_that_is_one_multiple_for_all_small_models_is_no_constant() -> None:
+    with pytest.raises(Unclear, match=r"256 at 2, .*2304 at 768\): it rounds the width"):
+        attentest.adapted(RoundedFarUp, component="feed_forward")

@@ -139,6 +139,9 @@ _AS_ARGUMENT = {
 }
 """Names of arguments that get a module."""
 
+_SHORT_ATTENTION = ("mha", "mqa", "gqa", "mla")
+"""Last words that say attention, whose positions the words in front of them may name."""
+
 _ENDS = ("mlp", "ffn", "mha")
 """Last letters that say a component after a prefix in capitals, as in `CLIPMLP`."""
 
@@ -217,6 +220,8 @@ def component_guessed(name: str) -> str:
     if "".join(words).endswith(_BLOCK):
         found = _USUAL[_BLOCK]
     found = found or next((_COMPONENT[run] for run in runs if run in _COMPONENT), "")
+    if found == "rotary" and words[-1] in _SHORT_ATTENTION:
+        found = "multi_head_attention"
     if words[-1] in ("layer", "block") and any(one in _PLACED_NORMS for one in pairwise(words)):
         found = "encoder_layer" if found == "layer_norm" else found
     ends = (_COMPONENT[end] for end in _ENDS if words[-1].endswith(end))

@@ -305,7 +305,7 @@ class Options:
             return None
         if found:
             return _size(found)
-        if "drop" in name and not isinstance(default, nn.Module):
+        if "drop" in name and not isinstance(default, nn.Module) and not _is_width(default):
             return "sizes.dropout"
         return _USUAL.get(name) if default is inspect.Parameter.empty else None
 
@@ -371,6 +371,11 @@ def _is_near(one: type, top: Any) -> bool:
     """Say whether a class belongs to the module of `top`, or is settings of its package."""
     home, own = str(top.__module__), one.__module__
     return own == home or (holds_settings(one) and own.partition(".")[0] == home.partition(".")[0])
+
+
+def _is_width(default: Any) -> bool:
+    """Say whether a default is that of a width and of no rate: "d_rope" is no dropout."""
+    return isinstance(default, int) and default > 1
 
 
 def _size(name: str) -> str:

@@ -184,6 +184,10 @@ def _first(own: Mapping[str, Any], names: Any) -> str:
     return next((held[one] for one in names if one in held), "")
 
 
+_NO_LOGITS = "its result holds no tensor of the shape (B, T, vocabulary)"
+_MIXED = "sequences are mixed"
+
+
 def fitted(model: nn.Module, found: Arguments, name: str) -> Call:
     """Return the call that gives logits for every token; Unclear where none does."""
     failure = ""
@@ -193,8 +197,15 @@ def fitted(model: nn.Module, found: Arguments, name: str) -> Call:
             made = _with_part(model, tried)
             if isinstance(made, Call) and _separates(model, made):
                 return made
-            failure = failure or (made if isinstance(made, str) else "sequences are mixed")
+            failure = failure or (made if isinstance(made, str) else _MIXED)
     demand_runnable(name, failure)
+    one_by_one = _with_part(model, found.plain, probe_tokens(steps=1))
+    if isinstance(one_by_one, Call) and failure not in (_NO_LOGITS, _MIXED):
+        raise Unclear(
+            f"{name} takes one token at a time, and refuses a whole text ({failure}), with which a "
+            f"decoder-only model is judged: judge its parts one by one, or a class of your own "
+            f"that takes all tokens."
+        )
     raise Unclear(
         f"{name} could not be called as a decoder-only model ({found.plain.words}): {failure}. Say "
         f"which argument holds the tokens with --argument tokens=NAME, and fix others with "
@@ -221,16 +232,19 @@ def probe_tokens(rows: int = 3, steps: int = 7) -> Tensor:
     return torch.stack(found)[:, :steps].contiguous()
 
 
-def _with_part(model: nn.Module, call: Call) -> Call | str:
-    """Return `call` with the place of the logits in its result, or why there are none."""
-    tokens = probe_tokens()
+def _with_part(model: nn.Module, call: Call, given: Tensor | None = None) -> Call | str:
+    """Return `call` with the place of the logits in its result, or why there are none.
+
+    It is called with the tokens that are `given`, or else with those of the probe.
+    """
+    tokens = probe_tokens() if given is None else given
     raw = replace(call, part=None, labels="")
-    given = {call.tokens: tokens.T if call.sequence_first else tokens, **call.fixed}
+    inputs = {call.tokens: tokens.T if call.sequence_first else tokens, **call.fixed}
     if call.labels:
-        given[call.labels] = given[call.tokens]
+        inputs[call.labels] = inputs[call.tokens]
     try:
         with undisturbed():
-            result = model(**given)
+            result = model(**inputs)
     except Exception as failure:  # code that a user wrote may raise anything
         return summary(failure, 160)
     lead = tuple(tokens.T.shape) if raw.sequence_first else tuple(tokens.shape)
@@ -239,7 +253,7 @@ def _with_part(model: nn.Module, call: Call) -> Call | str:
     for key, part, attribute in parts_of(result):
         if tuple(part.shape) in shapes:
             return replace(call, part=key, attribute=attribute)
-    return "its result holds no tensor of the shape (B, T, vocabulary)"
+    return _NO_LOGITS
 
 
 def _separates(model: nn.Module, call: Call) -> bool:

@@ -95,7 +95,7 @@ def probe_of(built: Building, sizes: Sizes) -> nn.Module:
         for one in [one for one in held if one.requires_grad] or held:
             noise = torch.randn(one.shape, generator=generator, dtype=torch.float64)
             if one.dim() > 1:
-                one.copy_(noise * min(one.shape[-1], sizes.d_model) ** -0.5)
+                one.copy_(noise * max(min(one.shape[-1], sizes.d_model), 1) ** -0.5)
             else:
                 one.add_(0.3 * noise)
     return model

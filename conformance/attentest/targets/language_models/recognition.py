@@ -38,6 +38,7 @@ def is_language_model(thing: Any, reading: Reading, name: str) -> bool:
     named = _NAMED.search(squashed(own)) is not None
     if not named and not _EMBEDS.search(_source(thing)):
         return False
+    named = named or _goes_on(thing)
     try:
         built, _, call = called(thing, own, reading)
     except Unclear:
@@ -58,6 +59,27 @@ def takes_tokens_alone(thing: type[nn.Module]) -> bool:
         if one.kind not in loose and one.default is inspect.Parameter.empty
     ]
     return len([one for one in needed if squashed(one) not in AT_START]) <= 1 and bool(parameters)
+
+
+def has_parts_to_judge(thing: type[nn.Module], name: str) -> bool:
+    """Say whether the parts of a decoder-only model are judged by themselves, as it cannot be.
+
+    That is asked only of those that no name says: they may take one token at a time.
+    """
+    if _NAMED.search(squashed(name)) or not _goes_on(thing):
+        return False
+    try:
+        called(thing, name, Reading())
+    except Unclear:
+        return True
+    return False
+
+
+def _goes_on(thing: type[nn.Module]) -> bool:
+    """Say whether a call has to be given where its tokens begin: it continues one text."""
+    parameters = inspect.signature(thing.forward).parameters.values()
+    required = [one.name for one in parameters if one.default is inspect.Parameter.empty]
+    return any(squashed(one) in AT_START for one in required)
 
 
 def _source(thing: type[nn.Module]) -> str:

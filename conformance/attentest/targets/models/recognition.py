@@ -26,7 +26,7 @@ from attentest.targets.adapt.reading import Reading, Unclear
 from attentest.targets.adapt.training.in_files import component_in_file
 from attentest.targets.definitions import definitions
 from attentest.targets.language_models import building as language_models
-from attentest.targets.language_models.recognition import is_language_model
+from attentest.targets.language_models.recognition import has_parts_to_judge, is_language_model
 from attentest.targets.libraries import question_of_class
 from attentest.targets.models.building import building
 from attentest.targets.searches.stand_in import names
@@ -115,7 +115,8 @@ class Recognition:
         if name in self._encoders:
             return {"component": "encoder"}
         if is_whole(name, thing) and name not in self._makers:
-            return {"component": "model"}
+            is_body = inside in self._language_models  # it has one text, and no side
+            return {"component": "", "inside": inside} if is_body else {"component": "model"}
         component = component_named(name)
         if component and inspect.isfunction(thing):
             inside = inside or self._caller(thing, component)
@@ -178,7 +179,8 @@ class Recognition:
             if not _is_class(thing) or thing.__module__ != self.module.__name__:
                 continue
             if is_language_model(thing, Reading(), name):
-                found[name] = _built(thing, name)
+                apart = has_parts_to_judge(thing, name)
+                found[name] = (None, set()) if apart else _built(thing, name)
         return found
 
     @cached_property
@@ -187,6 +189,8 @@ class Recognition:
         found = {}
         for name, thing in list(vars(self.module).items()):
             if not inspect.isroutine(thing) and not inspect.isclass(thing):
+                continue
+            if name in self._language_models:
                 continue
             if makes_models(name, thing) or is_whole(name, thing):
                 try:

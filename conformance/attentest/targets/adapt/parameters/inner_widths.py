@@ -1,5 +1,6 @@
 """The inner width of a feed-forward network whose constructor is not given it."""
 
+from collections.abc import Iterable
 from fractions import Fraction
 
 from torch import nn
@@ -27,6 +28,9 @@ _TRIED = (
 )
 """Sizes with other widths of the model than those of the probe."""
 
+_WIDE = SIZES.but(d_model=768, heads=1)
+"""Sizes at which a width that is rounded up to a large multiple is no constant any more."""
+
 _PARTS = 64
 """The largest denominator of the ratio of the two widths."""
 
@@ -39,7 +43,9 @@ def fixed_inner(code: Code, probe: Probe, table: Table) -> tuple[float | None, i
     first = _inner_width(probe.built, table, SIZES.d_model)
     if first is None:
         return None, None
-    widths = {SIZES.d_model: first, **_others(code, table)}
+    widths = {SIZES.d_model: first, **_others(code, table, _TRIED)}
+    if set(widths.values()) == {first}:
+        widths |= _others(code, table, (_WIDE,))
     if len(widths) > 1 and set(widths.values()) == {first}:
         return None, first
     for width, inner in sorted(widths.items(), reverse=True):
@@ -56,10 +62,10 @@ def fixed_inner(code: Code, probe: Probe, table: Table) -> tuple[float | None, i
     )
 
 
-def _others(code: Code, table: Table) -> dict[int, int]:
-    """Return the inner widths at further widths of the model, as far as these are built."""
+def _others(code: Code, table: Table, tried: Iterable[Sizes]) -> dict[int, int]:
+    """Return the inner widths at sizes that are tried, by the model's, as far as it is built."""
     found = {}
-    for sizes in _TRIED:
+    for sizes in tried:
         inner = _inner_width(_built(code, sizes), table, sizes.d_model)
         if inner is not None:
             found[sizes.d_model] = inner

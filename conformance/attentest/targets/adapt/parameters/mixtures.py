@@ -28,10 +28,13 @@ def mixture_part(units: list[Unit], sizes: Sizes) -> Part:
         held = ", ".join(f"{unit.weight} {unit.shape}" for unit in units) or "nothing"
         what = "router" if not routers else "experts"
         raise Lost(f"no {what} of a mixture of experts can be made out of {held}")
-    own = {name for unit in routers for name in unit.names} | {
-        name for unit in units for name in unit.names if _NUMBER.search(f"{name}.")
+    listed = tuple(_start(first[0]) for first in lists)
+    own = {
+        name
+        for unit in units
+        for name in unit.names
+        if unit in routers or unit in stacked or (listed and name.startswith(listed))
     }
-    own |= {name for unit in stacked for name in unit.names}
     rest = [unit for unit in units if not own.intersection(unit.names)]
     tables = [
         {**router, **_bias(unit, units, sizes), **expert, **shared, **_shared_gate(rest, sizes)}
@@ -65,14 +68,19 @@ def _in_lists(units: list[Unit], sizes: Sizes) -> list[list[Unit]]:
     for unit in units:
         match = _NUMBER.search(f"{unit.path}.")
         if match:
-            start = unit.path[: match.start()]
-            found.setdefault(start, {}).setdefault(int(match[0]), []).append(unit)
+            found.setdefault(_start(unit), {}).setdefault(int(match[0]), []).append(unit)
     return [
         held[0]
         for held in found.values()
         if sorted(held) == list(range(sizes.experts))
         and all(_shapes(one) == _shapes(held[0]) for one in held.values())
     ]
+
+
+def _start(unit: Unit) -> str:
+    """Return the path of the list that a unit is in, with the dot behind it."""
+    match = _NUMBER.search(f"{unit.path}.")
+    return unit.path[: match.start()] if match else f"{unit.path}."
 
 
 def _shapes(units: list[Unit]) -> list[tuple[int, ...]]:

@@ -37,7 +37,8 @@ from attentest_spec.torch import DTYPES, Recipe, TorchBackend
 COMPONENT = "rotary"
 
 _NAMES = re.compile(
-    r"(?!.*(head.*attention|attentionwith))(.*(rotary|rope)(?!.*(attention|attn|mha|block|layer|model|config)).*"
+    r"(?!.*(head.*attention|attentionwith))(.*(rotary|rope)"
+    r"(?!.*(attention|attn|mha|mqa|gqa|mla|block|layer|model|config)).*"
     r"|.*freqscis)"
 )
 """Names of code that turns queries and keys, or that makes the tables for it."""

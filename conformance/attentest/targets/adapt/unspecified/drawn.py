@@ -16,19 +16,23 @@ from attentest.targets.adapt.probing import Probe, undisturbed
 
 def drawn_buffers(code: Code, probe: Probe) -> str:
     """Return what is said of floating-point buffers that each construction draws, "" for none."""
-    own = _buffers(probe.built)
-    if not own:
+    if not _buffers(probe.built):
         return ""
-    with undisturbed():
-        torch.manual_seed(1)
-        try:
-            others = _buffers(built(code, probe.dtype))
-        except Exception:  # code that a user wrote may raise anything
-            return ""
+    try:
+        own, others = (_buffers_drawn(code, probe, seed) for seed in (1, 2))
+    except Exception:  # code that a user wrote may raise anything
+        return ""
     drawn = [name for name, one in own.items() if name in others and _differ(one, others[name])]
     if not drawn:
         return ""
     return f"the numbers of its buffer {drawn[0]} are drawn when it is built, as of random features"
+
+
+def _buffers_drawn(code: Code, probe: Probe, seed: int) -> Mapping[str, Tensor]:
+    """Return the buffers as they are built: what has been called may have counted its calls."""
+    with undisturbed():
+        torch.manual_seed(seed)
+        return _buffers(built(code, probe.dtype))
 
 
 def _buffers(module: object) -> Mapping[str, Tensor]:
