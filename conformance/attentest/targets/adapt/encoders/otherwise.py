@@ -1,4 +1,4 @@
-"""What explains the numbers of code that those of no measured option do."""
+"""Explanations of numbers that no measured option gives."""
 
 from collections.abc import Mapping
 
