@@ -36,7 +36,7 @@ def planted(*faults: Fault, specimen: str = "fused", **choices):
 class Nowhere:
     """Locates nothing: lines are looked for by other tests, and take as long as causes."""
 
-    def locate(self, subject, steps):
+    def locate(self, subject, steps, **compared):
         return None
 
 

@@ -92,8 +92,8 @@ def around_mistake_of_part(
 ) -> FoundTable:
     """Return `found` with the choices under which one mistake gives its numbers, as it is for none.
 
-    A `guessed` component is one by a part of its name: attention without positions inside says no
-    more than that.
+    A `guessed` component is one by a part of its name: attention that is neither causal nor has
+    positions inside says no more than that.
     """
     names = (*_NO_DESIGN.get(adapter.component, ()), *(_BY_NAME if not guessed else ()))
     return _explained_by(names, adapter, found, findings, plain=not guessed) or found
@@ -149,7 +149,7 @@ def _explained_by(
 ) -> FoundTable | None:
     """Return `found` with the choices under which a mistake of `names` gives the numbers.
 
-    `plain` says that attention may have no positions inside.
+    `plain` says that attention may be neither causal nor have positions inside.
     """
     component, seen = adapter.component, found.observed
     if seen is None or not (seen.run.samples and found.table) or found.unplaced:
@@ -164,8 +164,8 @@ def _explained_by(
         for added, variant in _variants(component, {**found.choices, **measured}, names):
             if clock.rings():
                 return None
-            inside = added.keys() - {"attention_causality"}
-            if (plain or inside) and gives(variant, component, found.table, seen):
+            orders = added.get("attention_causality") != "by-mask" or len(added) > 1
+            if (plain or orders) and gives(variant, component, found.table, seen):
                 choices = {**found.choices, **added}
                 return replace(found, choices=choices, mistake=variant.names[0])
     return None

@@ -95,12 +95,16 @@ def _has_one_key_head(module: nn.Module, sizes: Sizes) -> bool:
         ("key", "value"): 2 * width,
         ("query", "key", "value"): sizes.d_model + 2 * width,
     }
-    held = units(module, sizes.heads)
-    wanted = [rows.get(projections(unit.path), 0) for unit in held]
-    return sizes.heads > 1 and any(
-        squeezed(unit.shape) in ((most, sizes.d_model), (sizes.d_model, most))
-        for unit, most in zip(held, wanted, strict=True)
-    )
+    held = [one for one in units(module, sizes.heads) if not one.per_head]
+    said = [projections(unit.path) for unit in held]
+    narrow = {
+        roles
+        for unit, roles in zip(held, said, strict=True)
+        if {*squeezed(unit.shape)} == {rows.get(roles, 0), sizes.d_model}
+    }
+    queries = [unit for unit, roles in zip(held, said, strict=True) if roles == ("query",)]
+    full = any(squeezed(one.shape) == (sizes.d_model, sizes.d_model) for one in queries)
+    return sizes.heads > 1 and any(full or "query" in roles for roles in narrow)
 
 
 def inner_widths(module: nn.Module, sizes: Sizes) -> list[int]:
