@@ -176,6 +176,7 @@ def test_experts_per_token_are_the_chosen_ones(tmp_path: Path) -> None:
     assert broken(backend, "mixture_of_experts.formula") == []
 
 
+@pytest.mark.proof
 def test_mistake_in_experts_per_token_does_not_pass(tmp_path: Path) -> None:
     right, wrong = "values.softmax(-1)", "values.softmax(-2)"
     assert asked_or_broken(tmp_path, "MoE", EXPERTS, right, wrong, "mixture_of_experts.formula")
