@@ -7,7 +7,7 @@ from typing import Any
 from attentest.targets.adapt.reading import Attempt, Reading, Unclear
 
 _WIDTH = "d_model/heads"
-"""What an argument gets that is the width of a head."""
+"""The filling of an argument that is the width of a head."""
 
 _SENTENCE = (
     "assumed that {} is the number of heads, as its numbers show: if it is meant to be the width "
