@@ -10,7 +10,8 @@ from attentest_spec.torch import DTYPES
 
 RAISES_AS_BUILT = (
     "{} answers where all of it is in float64. As it is built, in {}, its call raises {}: look for "
-    "numbers that stay in another precision, such as those of a buffer, and mend that first."
+    "numbers that stay in another precision, such as those of a buffer, and mend that first. "
+    "--anyway (in Python: anyway=True) judges it in the precisions in which it answers."
 )
 """The question about a model that cannot be called as it is built."""
 

@@ -140,7 +140,7 @@ def test_stacks_conform(name: str) -> None:
 def test_a_whole_model_gets_numbers() -> None:
     method = "model.encode-decode-is-forward"
     slugs = ["model.formula", "model.parameter-count", method]
-    report = attentest.check(str(WILD / "stacks.py:Transformer"), clauses=slugs)
+    report = attentest.check(str(WILD / "stacks.py:Transformer"), clauses=slugs, anyway=True)
     assert [one.status for one in report if one.clause != method] == ["pass", "pass"]
     assert "only its call was read" in report[method].message
 

@@ -190,7 +190,6 @@ def test_sound_stack_is_read_and_conforms(tmp_path):
         (END, "return h + self.feed_forward(h)"),
         (END, "return h + self.feed_forward(self.attention_norm(h))"),
         (".mean(-1, keepdim=True)", ".mean(1, keepdim=True)"),
-        ("(scores.softmax(-1) @ v)", "(scores.softmax(-1) @ rotate(v))"),
         (".transpose(1, 2).flatten(2))", ".flatten(1).view(x.shape))"),
         ("self.q_proj, self.k_proj, self.v_proj)\n", "self.q_proj, self.v_proj, self.k_proj)\n"),
     ],

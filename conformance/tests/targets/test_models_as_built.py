@@ -20,5 +20,9 @@ def test_a_model_that_raises_as_it_is_built_is_a_question(target, call, tmp_path
     assert source.count(call) == 1
     mixed = call.replace(")", " + torch.zeros(1, dtype=torch.float64))")
     (tmp_path / "mixed.py").write_text(source.replace(call, mixed))
+    mixed_model = str(tmp_path / f"mixed.py:{name}")
     with pytest.raises(Unclear, match=r"As it is built, in torch.float32, its call raises Runtime"):
-        attentest.adapted(str(tmp_path / f"mixed.py:{name}"))
+        attentest.adapted(mixed_model)
+    limits = attentest.adapted(mixed_model, anyway=True).limits
+    assert "float64" in limits.precisions
+    assert "float32" not in limits.precisions

@@ -74,7 +74,8 @@ def adapt_language_model(
     """
     inferred = infer(thing, name, reading, build)
     choices, profile = _declared(inferred, reading)
-    demand_answer_as_built(inferred.building, inferred.call, name)
+    if not reading.anyway:
+        demand_answer_as_built(inferred.building, inferred.call, name)
     limits = limits_of(inferred.building, inferred.call, inferred.inner)
     adapter = LanguageAdapter(
         name,

@@ -128,7 +128,8 @@ def adapt_model(
             built = without_rows(built, shared)
             inferred = infer(built, name, _documentation(thing), reading)
             found = table_of(built, inferred, name)
-        demand_answer_as_built(built, inferred, name)
+        if not reading.anyway:
+            demand_answer_as_built(built, inferred, name)
         limits = replace(limits_of(built, inferred, found.table), least_width=least)
         fixed = not reading.strict and is_random_without_dropout(built, inferred)
         if instance is not None:

@@ -40,7 +40,7 @@ RATIOS = (4, 2, 8, 3)
 
 
 def built(build: Callable[[Sizes], nn.Module], wanted: Sizes) -> tuple[nn.Module, Sizes]:
-    """Build at sizes that all differ, or else at the nearest that are not refused; Lost where none do.
+    """Build at sizes that all differ, or at the nearest that are not refused; Lost where none do.
 
     The sizes have one head of keys and values where the code has one.
     """
