@@ -169,7 +169,7 @@ def test_models_of_vectors_can_be_pickled_and_written() -> None:
     assert space["backend"].components == ("model",)
 
 
-@pytest.mark.exhaustive
+@pytest.mark.proof
 def test_a_scale_in_single_precision_is_no_mistake(tmp_path: Path) -> None:
     """A root that is a tensor of float32 differs by 1e-8 from that of float64."""
     source = (WILD / "composed.py").read_text()

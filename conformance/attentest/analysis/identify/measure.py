@@ -23,6 +23,7 @@ from attentest.analysis.identify.norms import options
 from attentest.analysis.identify.parts import Part, has, rotary_sizes
 from attentest.analysis.identify.reach import ARITHMETICS, axes_of
 from attentest.analysis.identify.rounding import explains
+from attentest.analysis.identify.station import Station
 from attentest.analysis.identify.structure import WEIGHTED, asking, structures
 from attentest.harness.errors import Absent, BackendError, Violation
 from attentest.harness.subject import Subject
@@ -134,7 +135,8 @@ def _unordered(measurement: Measurement) -> list[Evidence]:
 def _fits_wide_heads(subject: Subject, component: str, choices: Choices) -> bool:
     """Say whether `choices` explain wide heads too, or nothing tells.
 
-    A quarter of two columns is none, and is not turned.
+    A quarter of two columns is none, and is not turned. A number in single precision, such as the
+    root of the width, is rounded at one width and not at another, and changes far less.
     """
     wide = subject.limits.fitted(wide_sizes(sizes_for(subject), WIDE_HEAD))
     subject.begin()
@@ -144,7 +146,17 @@ def _fits_wide_heads(subject: Subject, component: str, choices: Choices) -> bool
     except (Absent, BackendError, Violation):
         return True
     part = Part(component, probe, choices)
-    return explains(part, choices, several_steps(part)) is not False
+    inputs = several_steps(part)
+    if explains(part, choices, inputs) is not False:
+        return True
+    try:
+        return Station.of(probe, part.drawn(), inputs).distance(choices) <= _ROUNDED
+    except (Absent, BackendError, Violation):
+        return False
+
+
+_ROUNDED = 1e-5
+"""Difference that one number in single precision makes, relative to the largest number."""
 
 
 def _of_order(subject: Subject, backend: Backend, component: str, known: Choices) -> list[Evidence]:
