@@ -174,8 +174,10 @@ SOUND = {
 }
 
 
-@share(7)
-@pytest.mark.parametrize("name", SOUND)
+@pytest.mark.parametrize(
+    "name",
+    [item(one, name=one, unit=one == "no positions", rest=8) for one in SOUND],
+)
 def test_sound_model_is_read_and_conforms(tmp_path, name):
     backend = attentest.adapted(written(tmp_path, *SOUND[name]))
     clauses = ("formula", "source-order-matters", "padding-in-a-batch")
@@ -219,17 +221,19 @@ def test_other_design_is_a_question(tmp_path, changes, said):
         attentest.adapted(written(tmp_path, *changes))
 
 
-@share(6)
+MISTAKES = (
+    ("return x + self.ff(self.norm3(x))", "return self.ff(self.norm3(x))"),
+    (GATED, "self.gate(x) * F.silu(self.up(x))"),
+    (".mean(-1, keepdim=True)", ".sum(-1, keepdim=True)"),
+    ("return self.out(self.decoder_norm(x))", "return self.out(x)"),
+    ("self.norm2(x), memory, source_mask", "self.norm2(x), x, target_mask"),
+    (".tril()", ".tril(1)"),
+)
+
+
 @pytest.mark.parametrize(
     ("old", "new"),
-    [
-        ("return x + self.ff(self.norm3(x))", "return self.ff(self.norm3(x))"),
-        (GATED, "self.gate(x) * F.silu(self.up(x))"),
-        (".mean(-1, keepdim=True)", ".sum(-1, keepdim=True)"),
-        ("return self.out(self.decoder_norm(x))", "return self.out(x)"),
-        ("self.norm2(x), memory, source_mask", "self.norm2(x), x, target_mask"),
-        (".tril()", ".tril(1)"),
-    ],
+    [item(*change, name=change[1], unit=change[1] == ".tril(1)", rest=8) for change in MISTAKES],
 )
 def test_mistake_is_a_violation(tmp_path, old, new):
     backend = attentest.adapted(written(tmp_path, (old, new)))

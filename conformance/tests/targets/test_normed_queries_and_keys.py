@@ -134,6 +134,7 @@ MISTAKES = {
 }
 
 
+@pytest.mark.proof
 @share(8)
 @pytest.mark.parametrize("case", list(MISTAKES))
 def test_a_mistake_beside_given_positions_is_a_violation(tmp_path: Path, case: str) -> None:

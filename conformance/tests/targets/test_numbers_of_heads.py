@@ -52,7 +52,7 @@ def test_a_width_of_heads_stays_one(tmp_path: Path) -> None:
     assert broken(backend, *CLAUSES) == []
 
 
-@pytest.mark.parametrize("source", [SOURCE, BY_WIDTH])
+@pytest.mark.parametrize("source", [SOURCE, pytest.param(BY_WIDTH, marks=pytest.mark.proof)])
 def test_neither_reading_of_a_mistake_is_taken_unasked(tmp_path: Path, source: str) -> None:
     mistaken = source.replace("softmax(-1)", "softmax(-2)")
     with pytest.raises(Unclear, match="is the width of a head by its name") as caught:

@@ -144,7 +144,7 @@ def test_attention_that_hides_nothing_is_not_read_as_turned(tmp_path: Path) -> N
     assert "attention_rotary" not in backend.choices
 
 
-@share(2)
+@share(6)
 @pytest.mark.parametrize(
     ("old", "new"),
     [

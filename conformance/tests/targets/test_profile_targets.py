@@ -41,6 +41,7 @@ def test_list_and_explain_show_profiles() -> None:
     assert "arXiv 2307.09288" in explained
 
 
+@pytest.mark.proof
 def test_two_profiles_differ_in_the_choices_that_explain_their_numbers() -> None:
     text = CliRunner().invoke(main, ["compare", "llama", "gemma"]).output
     assert "Explained by 5 choices:" in text

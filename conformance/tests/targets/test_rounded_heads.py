@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from folders import SUPPORT
 from mistaken_code import adapted, broken
+from proof import item
 
 import attentest
 from attentest_spec import Backend
@@ -119,10 +120,15 @@ def test_a_whole_model_whose_heads_have_a_rounded_width_is_not_judged_by_it(tmp_
 @pytest.mark.parametrize(
     ("right", "wrong", "is_rounded"),
     [
-        ("self.scale = width**-0.5", "self.scale = (d_model / n_head) ** -0.5", False),
-        ("self.ln_trg(y)", "y", True),
+        item(
+            "self.scale = width**-0.5",
+            "self.scale = (d_model / n_head) ** -0.5",
+            False,
+            name="another scale where it is rounded",
+            unit=True,
+        ),
+        item("self.ln_trg(y)", "y", True, name="another mistake", unit=False),
     ],
-    ids=["another scale where it is rounded", "another mistake"],
 )
 def test_a_mistake_elsewhere_in_a_whole_model_leaves_rounded_heads_as_they_are(
     tmp_path: Path, right: str, wrong: str, is_rounded: bool
