@@ -81,7 +81,10 @@ def judge(
     location = None
     if violation := outcome.violation:
         compared = violation.expected is not None
-        location = bench.locator.locate(subject, subject.failing, compared=compared)
+        counted = clause.component if slug.endswith(".parameter-count") else ""
+        location = bench.locator.locate(
+            subject, subject.failing, compared=compared, counted=counted
+        )
     finding = outcome.violation.found if outcome.violation else outcome.message
     in_full = not bench.unexplained.knows(clause.component, location)
     diagnosis = _diagnosis(bench, clause, check, subject, finding, in_full=in_full)

@@ -17,7 +17,7 @@ _TOGETHER = (
 _DOUBTFUL = (
     "it makes of its ids is inverted",
     "is held and not called",
-    "are held and not used",
+    "held and not used",
     "which changes with padding",
     "it computes ",
     "=doubled-exponent",

@@ -128,7 +128,9 @@ def _why(cause: Cause, width: int) -> Iterator[str]:
 
 def certainty(cause: Cause) -> str:
     """Return how sure the line of a cause is."""
-    return _CONFIRMED if cause.confirmed else _SUSPECTED
+    if cause.confirmed:
+        return _CONFIRMED
+    return _SUSPECTED if cause.location is None or cause.location.is_value else _EFFECT
 
 
 def known(cause: Cause) -> Iterator[str]:
@@ -150,6 +152,7 @@ def known(cause: Cause) -> Iterator[str]:
 _NEAREST = "no known mistake gives all results; the nearest:"
 _CONFIRMED = "confirmed: with the expected value there, the failing examples pass"
 _SUSPECTED = "suspected, not proved: the first value that differs; mend it and check again"
+_EFFECT = "suspected, not proved: mend it and check again"
 
 
 def _demand(cause: Cause, width: int, *, name: bool) -> list[str]:

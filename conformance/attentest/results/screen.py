@@ -151,8 +151,9 @@ class Screen:
         """Return the first cause with its place, and the next step."""
         lines = cut(folded(f"{label(cause)}: {cause.text}", self.width), 2)
         if cause.location:
-            where = f"{cause.location.step}, at {place(cause.location)}"
-            lines += folded(f"first step that differs: {where}", self.width)
+            is_value, where = cause.location.is_value, place(cause.location)
+            step = f"first step that differs: {cause.location.step}, at" if is_value else "line:"
+            lines += folded(f"{step} {where}", self.width)
         file = self.file(cause)
         next_step = f"python {near(str(file))}" if file else self.next_step
         return [*lines, *folded(f"next: {next_step}", self.width)]

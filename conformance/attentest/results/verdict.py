@@ -117,6 +117,15 @@ class Location:
     computed: str
     confirmed: bool = False
 
+    @property
+    def is_value(self) -> bool:
+        """Whether `step` is a value of the reference, and not what no value shows."""
+        return self.step not in EFFECTS
+
+
+EFFECTS = ("gradient", "evaluation", "parameters")
+"""The steps of lines that no value shows: where a gradient ends, a draw, parameters not used."""
+
 
 @dataclass(frozen=True)
 class Verdict:

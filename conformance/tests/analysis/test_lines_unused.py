@@ -1,12 +1,15 @@
-"""Lines whose result is right, and that no later line uses."""
+"""Lines whose result is right, and that no later line uses; modules that no call uses."""
 
 import inspect
 
 import torch
+from user_files import write_files
 
+import attentest
 from attentest.analysis.lines import cases
 from attentest.analysis.lines.locate import locate
 from attentest.judging.bench import Bench
+from attentest.judging.judge import judge
 from attentest_spec.torch import of_function
 
 
@@ -45,3 +48,45 @@ def test_other_result_that_is_not_used_is_not_named():
     location, line = located(looked_at)
     assert "amax" not in line
     assert location.step == "scaled scores"
+
+
+MODEL = """
+import math
+
+from torch import nn
+
+
+class MultiHeadAttention(nn.Module):
+    def __init__(self, dim, heads):
+        super().__init__()
+        self.heads, self.maps = heads, nn.ModuleList(nn.Linear(dim, dim) for _ in range(4))
+        self.gate = nn.Sequential(nn.Linear(dim, dim))
+
+    def forward(self, q, k, v):
+        q, k, v = (
+            part(x).unflatten(-1, (self.heads, -1)).transpose(1, 2)
+            for part, x in zip(self.maps, (q, k, v))
+        )
+        weights = (q @ k.mT / math.sqrt(q.shape[-1])).softmax(-1)
+        return self.maps[3]((weights @ v).transpose(1, 2).flatten(2))
+"""
+COUNT = "multi_head_attention.parameter-count"
+
+
+def counted(folder, text, **reading):
+    write_files(folder, own=text)
+    backend = attentest.adapted(f"{folder / 'own.py'}:MultiHeadAttention", **reading)
+    return judge(Bench(backend), COUNT)
+
+
+def test_module_that_no_call_uses_is_named_where_it_is_made(tmp_path):
+    location = counted(tmp_path, MODEL).location
+    assert location.code == "self.gate = nn.Sequential(nn.Linear(dim, dim))"
+    assert location.computed == "gate is made here, and no call uses its trained parameters"
+
+
+def test_no_line_is_named_where_the_numbers_are_wrong_or_every_part_is_used(tmp_path):
+    unscaled = MODEL.replace(" / math.sqrt(q.shape[-1])", "")
+    assert counted(tmp_path, unscaled, anyway=True).location is None
+    right = MODEL.replace("self.gate = nn.Sequential(nn.Linear(dim, dim))", "")
+    assert counted(tmp_path, right).status == "pass"

@@ -76,7 +76,7 @@ def test_labels_show_that_nothing_depends_on_a_parameter(tmp_path: Path) -> None
     target = written(tmp_path, more, (CALL, LABELLED), (RESULT, of_loss("logits")))
     report = attentest.check(target, clauses=[CLAUSE])
     assert report[CLAUSE].status == "violation", str(report)
-    assert any("more are held and not used" in one for one in resolve.load(target).assumed)
+    assert any("more is held and not used" in one for one in resolve.load(target).assumed)
 
 
 @pytest.mark.proof

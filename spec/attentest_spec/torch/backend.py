@@ -149,13 +149,14 @@ class TorchPart:
         return self._placement.place(value) if isinstance(value, np.ndarray) else value
 
     @property
-    def _module(self) -> nn.Module:
+    def module(self) -> nn.Module:
+        """The module that was built; Unsupported for a plain function."""
         if not isinstance(self._built, nn.Module):
             raise Unsupported("a plain function holds no parameters and has no modes")
         return self._built
 
     def _parameters(self) -> dict[str, Tensor]:
-        return dict(self._module.named_parameters(remove_duplicate=False))
+        return dict(self.module.named_parameters(remove_duplicate=False))
 
     @cached_property
     def _places(self) -> dict[str, Place]:
@@ -202,7 +203,7 @@ class TorchPart:
     def steps(self, inputs: tuple[Input, ...]) -> list[Step]:
         """Return the calls of the modules inside; see :meth:`attentest_spec.Traceable.steps`."""
         tables = {name: one.parameters for name, one in self._recipes.items() if one.parameters}
-        found = find_homes(self._module, self._places, tables)
+        found = find_homes(self.module, self._places, tables)
         with torch.no_grad(), observe(found) as seen:
             self._run(tuple(self._to_input(value) for value in inputs))
         return [
@@ -294,11 +295,11 @@ class TorchPart:
 
     def train(self) -> None:
         """Switch to training mode."""
-        self._module.train()
+        self.module.train()
 
     def eval(self) -> None:
         """Switch to evaluation mode."""
-        self._module.eval()
+        self.module.eval()
 
     def _with(self, built: Any, **changes: str) -> "TorchPart":
         other = copy.copy(self)
@@ -311,7 +312,7 @@ class TorchPart:
     def reloaded(self) -> "TorchPart":
         """Save the state to bytes, load it into a fresh build, and return that."""
         saved = io.BytesIO()
-        torch.save(self._module.state_dict(), saved)
+        torch.save(self.module.state_dict(), saved)
         saved.seek(0)
         fresh = TorchPart(
             self._recipe,
@@ -321,19 +322,19 @@ class TorchPart:
             self._device,
             self._recipes,
         )
-        fresh._module.load_state_dict(torch.load(saved, weights_only=True))
+        fresh.module.load_state_dict(torch.load(saved, weights_only=True))
         return fresh
 
     def state(self) -> dict[str, Array]:
         """Return copies of the module's state; see :meth:`attentest_spec.Stateful.state`."""
-        saved = self._module.state_dict(keep_vars=True)  # which leaves tied tensors one object
+        saved = self.module.state_dict(keep_vars=True)  # which leaves tied tensors one object
         copies = {id(value): to_array(value.detach().clone()) for value in saved.values()}
         return {name: copies[id(value)] for name, value in saved.items()}
 
     def restore(self, state: Mapping[str, Array]) -> None:
         """Set the module's state; ValueError for missing and extra names and other shapes."""
         try:
-            self._module.load_state_dict({name: to_tensor(one) for name, one in state.items()})
+            self.module.load_state_dict({name: to_tensor(one) for name, one in state.items()})
         except RuntimeError as refusal:
             raise ValueError(str(refusal)) from refusal
 
@@ -344,9 +345,9 @@ class TorchPart:
         """
         require("way of copying", how, ("deepcopy", "pickle"))
         if how == "deepcopy":
-            return self._with(copy.deepcopy(self._module))
+            return self._with(copy.deepcopy(self.module))
         stored = io.BytesIO()
-        torch.save(self._module, stored)
+        torch.save(self.module, stored)
         stored.seek(0)
         # The bytes were written two lines above, by this process: no foreign data is unpickled.
         return self._with(torch.load(stored, weights_only=False))
@@ -368,7 +369,7 @@ class TorchPart:
 
     def inventory(self) -> Mapping[str, Mapping[str, Any]]:
         """List parameters, buffers, loose tensors, modes and the saved state."""
-        return inventory(self._module)
+        return inventory(self.module)
 
     def global_state(self) -> Mapping[str, Any]:
         """Return torch's global state, and which of it building and calling have changed."""

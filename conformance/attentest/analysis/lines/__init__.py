@@ -25,12 +25,17 @@ class Locator:
     _known: dict[tuple[str, str], Any] = field(default_factory=dict)
 
     def locate(
-        self, subject: Subject, steps: Sequence[Step], *, compared: bool = True
+        self,
+        subject: Subject,
+        steps: Sequence[Step],
+        *,
+        compared: bool = True,
+        counted: str = "",
     ) -> Location | None:
         """Return the line at which the wrong answer among `steps` begins, None where unknown.
 
         A backend that was read with one mistake knows its line, which explains numbers that were
-        `compared` with the reference's.
+        `compared` with the reference's. `counted` is the component whose parameters were counted.
         """
         known: Location | None = getattr(subject.backend, "mistaken", None)
         if known is not None and compared:
@@ -41,6 +46,6 @@ class Locator:
 
         try:
             with np.errstate(all="ignore"):  # what wrong code computes may overflow
-                return locate(subject, steps, self._known)
+                return locate(subject, steps, self._known, counted)
         except Exception:  # the user's code runs again, and a verdict does not depend on the line
             return None

@@ -221,6 +221,14 @@ def own_cases(
     subject: Subject, component: str, method: str = "", lengths: Lengths = USUAL
 ) -> Iterator[Case]:
     """Yield calls of `component` that the backend answers wrongly, the simplest first."""
+    for other in called(subject, component, method, lengths):
+        yield from list(wrong_calls(other, other.trace))[:1]
+
+
+def called(
+    subject: Subject, component: str, method: str = "", lengths: Lengths = USUAL
+) -> Iterator[Subject]:
+    """Yield the backend after a call of `component`, without an exception, the simplest first."""
     kinds = ("none",) if component in _UNMASKED else ("none", "per-sample", "padding", "causal")
     depths = (1, 2) if component in ("encoder", "decoder", "model") else (1,)
     for layers, mask in product(depths, kinds):
@@ -235,7 +243,7 @@ def own_cases(
             _call(other, component, method, mask, layers, lengths)
         except (Absent, BackendError, Violation, ValueError, LookupError):
             continue
-        yield from list(wrong_calls(other, other.trace))[:1]
+        yield other
 
 
 _UNMASKED = (

@@ -1,13 +1,18 @@
-"""Lines of mistakes that no value shows: where a gradient ends, where evaluation is random."""
+"""Lines of mistakes that no value shows: gradients that end, random evaluation, idle modules."""
 
+import ast
+import inspect
 import linecache
+import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
 
+from attentest.analysis.lines.cases import called, wrong_calls
 from attentest.analysis.lines.recording import Place
 from attentest.analysis.lines.torch_recording import (
     TorchRecording,
@@ -18,6 +23,7 @@ from attentest.analysis.lines.torch_recording import (
 from attentest.harness.subject import BACKEND, Step, Subject
 from attentest.results.verdict import Location
 from attentest_spec import Gradient
+from attentest_spec.torch import TorchPart
 
 
 class _Effects(TorchRecording):
@@ -137,3 +143,77 @@ def _differ(one: Gradient, other: Gradient) -> bool:
 def _location(place: Place, step: str, expected: str, computed: str) -> Location:
     code = linecache.getline(place.file, place.line).strip()
     return Location(place.file, place.line, code, step, expected, computed)
+
+
+class _Arguments(TorchFunctionMode):
+    """Keeps the tensors that functions of torch are called with."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.given: dict[int, Tensor] = {}
+
+    def __torch_function__(
+        self, func: Any, types: Any, args: Sequence[Any] = (), kwargs: Any = None
+    ) -> Any:
+        """Keep the arguments, and run the function."""
+        named = kwargs or {}
+        self.given |= {id(one): one for one in tensors_in((args, named))}
+        return func(*args, **named)
+
+
+def idle_part(subject: Subject, component: str) -> Location | None:
+    """Return the line that makes a module which no call of `component` uses, None for none.
+
+    It is looked for where the numbers are right: wrong ones have lines of their own.
+    """
+    for other in called(subject, component):
+        if any(wrong_calls(other, other.trace)):
+            return None
+        for step, part in _parts(other, other.trace):
+            if step.question is not None and isinstance(part, TorchPart):
+                seen = _Arguments()
+                with seen:
+                    step.ask(part)
+                return next(_made(part.module, seen.given), None)
+    return None
+
+
+def _made(whole: nn.Module, used: dict[int, Tensor]) -> Iterator[Location]:
+    """Yield the lines that make the outermost modules with parameters that are not among `used`."""
+    for name, part in whole.named_children():
+        held = [one for one in part.parameters() if one.requires_grad]
+        if any(id(one) in used for one in held):
+            yield from _made(part, used)
+        elif held:
+            line = _assigned(type(whole), name)
+            if line is not None:
+                yield _idle(*line, name)
+
+
+def _assigned(owner: type, name: str) -> tuple[str, int] | None:
+    """Return the file and the line of `self.NAME = ..` in a class or in a base of it."""
+    for one in inspect.getmro(owner):
+        if one.__module__.partition(".")[0] == "torch" or one is object:
+            continue
+        try:
+            lines, first = inspect.getsourcelines(one)
+            file = inspect.getsourcefile(one)
+            tree = ast.parse(textwrap.dedent("".join(lines)))
+        except (OSError, TypeError, SyntaxError):
+            continue
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Assign | ast.AnnAssign) and file and _assigns(node, name):
+                return file, first + node.lineno - 1
+    return None
+
+
+def _assigns(node: ast.Assign | ast.AnnAssign, name: str) -> bool:
+    targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+    own = (one for target in targets for one in ast.walk(target))
+    return any(isinstance(one, ast.Attribute) and one.attr == name for one in own)
+
+
+def _idle(file: str, line: int, name: str) -> Location:
+    code = linecache.getline(file, line).strip()
+    computed = f"{name} is made here, and no call uses its trained parameters"
+    return Location(file, line, code, "parameters", "a call of it", computed)

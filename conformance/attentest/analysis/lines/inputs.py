@@ -101,6 +101,8 @@ class Inputs:
                 return (queries,)
             case "model":
                 return self.source(), self.target()
+            case "language_model":
+                return (self.target(),)
             case "rotary":
                 return self.floats(batch, self.sizes.heads, queries, head), self.places(queries)
             case _:

@@ -73,14 +73,19 @@ Known = dict[tuple[str, str], Found | None]
 """The line of each component, or method of it, that was searched; None where there is none."""
 
 
-def locate(subject: Subject, steps: Sequence[Step], known: Known) -> Location | None:
+def locate(
+    subject: Subject, steps: Sequence[Step], known: Known, component: str = ""
+) -> Location | None:
     """Return the line at which the wrong answer among `steps` begins, None where unknown.
 
     It is confirmed where the reference's value at that line makes this very answer right. `known`
-    are the lines found so far, by component.
+    are the lines found so far, by component. Where no call is among the steps, parameters of the
+    `component` may be too many.
     """
     wrong = next(wrong_calls(subject, steps), None)
     if wrong is None:
+        if component and all(one.question is None for one in steps):
+            return _of_parameters(subject, component)
         in_double = _in_double_precision(subject, steps, known)
         return in_double or _of_effect(subject, steps, gradients=True)
     key = wrong.question.probe.component, wrong.question.method
@@ -130,6 +135,15 @@ def _in_double_precision(subject: Subject, steps: Sequence[Step], known: Known) 
         known[key] = _first(other, *key)
     found = known[key]
     return found.location() if found is not None and found.confirmed else None
+
+
+def _of_parameters(subject: Subject, component: str) -> Location | None:
+    """Return the line that makes a module which is not used; it is known for torch alone."""
+    if is_jax(subject.backend):
+        return None
+    from attentest.analysis.lines.effects import idle_part
+
+    return idle_part(subject, component)
 
 
 def _of_effect(

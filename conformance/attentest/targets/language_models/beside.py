@@ -53,13 +53,13 @@ def unused_of(model: nn.Module, call: Call) -> str:
     """Return the sentence on trained parameters that the logits do not depend on, "" for none."""
     with widened(), torch.enable_grad():
         rest = _without(call.compiled()(model, probe_tokens()), model)
-    return _UNUSED.format(few(rest)) if rest else ""
-
-
-_UNUSED = (
-    "{} are held and not used: nothing that it returns depends on them, and without them it has "
-    "the numbers of the reference"
-)
+    if not rest:
+        return ""
+    verb, them = ("is", "it") if len(rest) == 1 else ("are", "them")
+    return (
+        f"{few(rest)} {verb} held and not used: nothing that it returns depends on {them}, and "
+        f"without {them} it has the numbers of the reference"
+    )
 
 
 def _results(model: nn.Module, given: Mapping[str, Any]) -> list[Tensor]:
