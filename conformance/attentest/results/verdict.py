@@ -123,8 +123,8 @@ class Location:
         return self.step not in EFFECTS
 
 
-EFFECTS = ("gradient", "evaluation", "parameters")
-"""The steps of lines that no value shows: where a gradient ends, a draw, parameters not used."""
+EFFECTS = ("gradient", "mask", "evaluation", "parameters")
+"""The steps of lines that no value shows: a gradient, the fill of a mask, a draw, idle numbers."""
 
 
 @dataclass(frozen=True)

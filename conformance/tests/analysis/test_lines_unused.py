@@ -1,4 +1,4 @@
-"""Lines whose result is right, and that no later line uses; modules that no call uses."""
+"""Lines of results and modules that are not used, and of fills that leave a weight."""
 
 import inspect
 
@@ -90,3 +90,19 @@ def test_no_line_is_named_where_the_numbers_are_wrong_or_every_part_is_used(tmp_
     assert counted(tmp_path, unscaled, anyway=True).location is None
     right = MODEL.replace("self.gate = nn.Sequential(nn.Linear(dim, dim))", "")
     assert counted(tmp_path, right).status == "pass"
+
+
+SMALL = MODEL.replace("k, v):", "k, v, mask):").replace(
+    "weights = (q @ k.mT / math.sqrt(q.shape[-1])).softmax(-1)",
+    """scores = q @ k.mT / math.sqrt(q.shape[-1])
+        fill = -100.0
+        weights = scores.masked_fill(~mask, fill).softmax(-1)""",
+)
+
+
+def test_fill_that_leaves_masked_keys_a_weight_is_named(tmp_path):
+    write_files(tmp_path, own=SMALL.replace("self.gate = nn.Sequential(nn.Linear(dim, dim))", ""))
+    backend = attentest.adapted(f"{tmp_path / 'own.py'}:MultiHeadAttention")
+    verdict = judge(Bench(backend), "multi_head_attention.gradient-to-masked-keys")
+    assert verdict.location.code == "weights = scores.masked_fill(~mask, fill).softmax(-1)"
+    assert "filled with -100" in verdict.location.computed

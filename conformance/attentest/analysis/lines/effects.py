@@ -93,6 +93,40 @@ def end_of_gradient(subject: Subject, steps: Sequence[Step]) -> Location | None:
     return None
 
 
+class _Filled(TorchRecording):
+    """Records the first line whose result holds the number `fill`, which none before it holds."""
+
+    def __init__(self, fill: float) -> None:
+        super().__init__(keep=False)
+        self.place: Place | None = None
+        self._fill = fill
+
+    def __torch_function__(
+        self, func: Any, types: Any, args: Sequence[Any] = (), kwargs: Any = None
+    ) -> Any:
+        """Run the function, and look at its result."""
+        result = func(*args, **(kwargs or {}))
+        if self.place is None and isinstance(result, Tensor) and result.is_floating_point():
+            frames = self._frames()
+            if frames and bool((result == self._fill).any()) and bool((result != self._fill).any()):
+                self.place = place_of(frames[0])
+        return result
+
+
+def weak_fill(subject: Subject, steps: Sequence[Step]) -> Location | None:
+    """Return the line that fills masked scores with a number which leaves them a weight."""
+    fill = subject.choices.mask_fill
+    if not isinstance(fill, float):
+        return None
+    for step, part in _parts(subject, steps):
+        seen = _Filled(fill)
+        seen.run(lambda: step.ask(part))  # noqa: B023
+        if seen.place is not None:
+            said = f"masked scores are filled with {fill:g}, which leaves them a weight"
+            return _location(seen.place, "mask", "a fill that leaves none, such as -inf", said)
+    return None
+
+
 def draw_in_evaluation(subject: Subject, steps: Sequence[Step]) -> Location | None:
     """Return the first line that draws random numbers in evaluation mode."""
     for step, part in _parts(subject, steps):

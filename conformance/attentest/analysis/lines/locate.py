@@ -152,9 +152,9 @@ def _of_effect(
     """Return the line of a mistake that no value shows; it is known for torch alone."""
     if is_jax(subject.backend):
         return None
-    from attentest.analysis.lines.effects import draw_in_evaluation, end_of_gradient
+    from attentest.analysis.lines.effects import draw_in_evaluation, end_of_gradient, weak_fill
 
-    ended = end_of_gradient(subject, steps) if gradients else None
+    ended = end_of_gradient(subject, steps) or weak_fill(subject, steps) if gradients else None
     return ended or draw_in_evaluation(subject, steps)
 
 
