@@ -28,7 +28,7 @@ def padding_inverted(self: Hooks, tokens: Tensor, pad: int) -> Tensor:
     origin="B020",
 )
 def padding_never_found(self: Hooks, tokens: Tensor, pad: int) -> Tensor:
-    """The padding mask hides nothing, as the pad id is found nowhere."""
+    """The padding mask hides nothing, as the pad id is found nowhere. Padding is attended to."""
     return torch.ones_like(self.correct.padding_mask(tokens, pad))
 
 
