@@ -17,6 +17,7 @@ from attentest.targets.adapt import calling, options, probing, trust
 from attentest.targets.adapt.adapter import Adapter, unread_methods
 from attentest.targets.adapt.advice.head_numbers import with_number_of_heads
 from attentest.targets.adapt.advice.key_heads import with_own_key_heads
+from attentest.targets.adapt.advice.plain_norms import of_its_numbers
 from attentest.targets.adapt.advice.trials import answered, switched
 from attentest.targets.adapt.arrays import read_by_library
 from attentest.targets.adapt.assumptions.choices import (
@@ -136,8 +137,10 @@ def adapt(
     probing.MISSING.clear()
     asked = reading or Reading()
 
+    read_as = of_its_numbers(lambda one, asked: _adapt(one, asked, name, home), name)
+
     def read(reading: Reading) -> Backend:
-        return read_by_library(thing, reading, lambda one: _adapt(one, reading, name, home))
+        return read_by_library(thing, reading, lambda one: read_as(one, reading))
 
     def read_around(reading: Reading) -> Backend:
         try:

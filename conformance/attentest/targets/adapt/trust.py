@@ -14,6 +14,7 @@ from attentest.analysis.diagnosis.variants import singles
 from attentest.analysis.identify import MEASURED, NONE_FITS, Finding
 from attentest.targets.adapt import probing
 from attentest.targets.adapt.adapter import Adapter
+from attentest.targets.adapt.advice.plain_norms import rms_function
 from attentest.targets.adapt.code import Code
 from attentest.targets.adapt.encoders.idle_norms import gives, without_norm
 from attentest.targets.adapt.layouts import CHANNELS_FIRST, GRID
@@ -137,6 +138,7 @@ def _of_numbers(
     routing.demand_divisor(code, adapter, found, choices)
     if not other and not any("epsilon" in one for one in declared):
         other = _of_epsilon(code, probe, adapter, found, Choices.of(dict(choices)))
+    other = other or rms_function(code.name, probe, adapter)
     other = other or in_turn(code, adapter, found, Choices.of(dict(choices)))
     if not other and explained(findings):
         if extra := in_use(found, adapter) or of_others(found, adapter):
