@@ -130,10 +130,12 @@ def _of_numbers(
             f"{code.name} is not judged with its mask: {own} hides the rows of queries as well as "
             f"keys, and a hidden row has an output that the spec does not have.{without} {_ANYWAY}."
         )
-    other = ""
+    other = line = ""
     if code.component in _MEASURED_UNDER_CAUSAL_MASKS or not explained(findings):
         by_itself = found.choices.get("attention_causality") == "built-in"
         other = "" if found.mistake and by_itself else _causal(probe, adapter)
+        if other and code.component == "multi_head_attention":
+            line = nearest()
     choices = {**found.choices, **_measured(findings)}
     routing.demand_divisor(code, adapter, found, choices)
     if not other and not any("epsilon" in one for one in declared):
@@ -160,7 +162,6 @@ def _of_numbers(
         other = of_norms(found.observed, code.component)
     if not other and found.observed:
         other = scaled_or_combined(found.observed, code.component)
-    line = ""
     if not other and found.observed and code.component != routing.COMPONENT:
         other = recognised(found.observed, code.component, adapter, found.table, choices)
         line = nearest() if other and code.component == "multi_head_attention" else ""
