@@ -137,7 +137,7 @@ def _of_numbers(
         if other and code.component == "multi_head_attention":
             line = nearest()
     choices = {**found.choices, **_measured(findings)}
-    routing.demand_divisor(code, adapter, found, choices)
+    routing.demand_weights(code, adapter, found, choices, declared)
     if not other and not any("epsilon" in one for one in declared):
         other = _of_epsilon(code, probe, adapter, found, Choices.of(dict(choices)))
     other = other or rms_function(code.name, probe, adapter)
