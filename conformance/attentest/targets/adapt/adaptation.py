@@ -73,7 +73,7 @@ from attentest.targets.adapt.training import optimisers, schedules
 from attentest.targets.adapt.training.batches import adapt_batch
 from attentest.targets.adapt.ungiven import ungiven_of
 from attentest.targets.adapt.unspecified.buckets import demand_buckets
-from attentest.targets.adapt.unspecified.sampling import demand_no_draws
+from attentest.targets.adapt.unspecified.sampling import demand_calls_alone
 from attentest.targets.adapt.wrappers.applied import applied_by_caller
 from attentest.targets.adapt.wrappers.core import without_norm
 from attentest.targets.adapt.wrappers.networked import network_of_gate
@@ -254,7 +254,7 @@ class _Inferred:
 def _inferred(code: Code, reading: Reading) -> _Inferred:
     probe, adapter, said = calling.adapter_of(code, reading)
     if not reading.anyway:
-        demand_no_draws(code, probe, adapter)
+        demand_calls_alone(code, probe, adapter)
     check_places(code, probe, reading)
     found = table_of_code(code, probe, adapter, reading)
     demand_buckets(code, found.table)
