@@ -72,8 +72,8 @@ def _of_form(form: Form, bases: list[float]) -> Shown | None:
         return None
     plain, counts = seen
     best = int(np.argmin(counts))
-    if counts[best]:
-        each = (_seen(replace(form, alone=one), options) for one in (0, 1))
+    if counts[best] and (parts := _unequal(form)):
+        each = (_seen(one, options) for one in parts)
         fits = [one[1].index(0) for one in each if one is not None and 0 in one[1]]
         best = min(fits, default=best)
     choices = options[best]
@@ -81,6 +81,15 @@ def _of_form(form: Form, bases: list[float]) -> Shown | None:
     if counts[best] == 0 and np.abs(plain - rotary(exact, X)).max() > _EXACT:
         choices = choices.but(rotary_arithmetic="float32")
     return Shown(form, choices, counts[best], _sure(plain))
+
+
+def _unequal(form: Form) -> list[Form]:
+    """Return the forms of the queries and of the keys alone, where the two are turned otherwise."""
+    parts = [replace(form, alone=one) for one in (0, 1)]
+    first, second = (answer(one, X, None) for one in parts)
+    if first is None or second is None or np.abs(first - second).max() <= _CLOSE:
+        return []
+    return parts
 
 
 def _seen(form: Form, options: Sequence[Choices]) -> tuple[Floats, list[int]] | None:
