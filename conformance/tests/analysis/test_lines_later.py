@@ -154,6 +154,17 @@ def test_keys_that_are_not_turned_are_named_where_they_are_used(tmp_path: Path) 
     assert "made from the repeated turned key heads" in location.expected
 
 
+def test_keys_and_values_that_are_both_repeated_in_turn_are_named(tmp_path: Path) -> None:
+    repeated = "repeat_interleave(self.heads // self.groups, dim=1)"
+    assert CODE.count(repeated) == 2
+    code = CODE.replace(repeated, "repeat(1, self.heads // self.groups, 1, 1)")
+    code = code.replace("y = weights @ v", "y = (weights * 1.0) @ v")  # weights come from elsewhere
+    location = first_line(tmp_path, code)
+    assert location is not None
+    assert location.code == TILED
+    assert "dealt out in turn" in location.computed
+
+
 def test_line_of_complex_numbers_is_named(tmp_path: Path) -> None:
     start = CODE.index("def turn(")
     right = """\

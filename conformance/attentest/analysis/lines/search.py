@@ -91,17 +91,17 @@ def search(alignment: Alignment, end: float = inf) -> Finding | None:
 def _explained_before(
     alignment: Alignment, finding: Finding, steps: Sequence[Step]
 ) -> Finding | None:
-    """Return the first wrong operation, where a later one is given two wrong values of its kind.
+    """Return the first wrong operation, where a later one is made from two wrong ones of its kind.
 
     Keys and values that are both repeated in a wrong order are one: none cures the answer alone.
     The first is one where a known mistake gives its very numbers.
     """
-    wrong = {one.number for one in alignment.wrong}
-    made = [one.made.name for one in finding.operation.inputs if one.made and one.number in wrong]
     early = _uncured(alignment, steps)
     if finding.argument or early is None or early.actual is None:
         return None
-    if made.count(early.operation.name) < 2 or early.operation is finding.operation:
+    name, last = early.operation.name, finding.operation.number
+    alike = [one for one in _wrong_operations(alignment) if one.name == name and one.number < last]
+    if len(alike) < 2 or early.operation is finding.operation:
         return None
     given = alignment.given(early.operation.outputs[0])
     said = explain(early.actual, early.step, alignment.covered, given, alignment.matcher)

@@ -17,6 +17,7 @@ from attentest.targets.adapt import calling, options, probing, trust
 from attentest.targets.adapt.adapter import Adapter, unread_methods
 from attentest.targets.adapt.advice.head_numbers import with_number_of_heads
 from attentest.targets.adapt.advice.key_heads import with_own_key_heads
+from attentest.targets.adapt.advice.plain_norms import of_its_numbers
 from attentest.targets.adapt.advice.trials import answered, switched
 from attentest.targets.adapt.arrays import read_by_library
 from attentest.targets.adapt.assumptions.choices import (
@@ -72,7 +73,7 @@ from attentest.targets.adapt.training import optimisers, schedules
 from attentest.targets.adapt.training.batches import adapt_batch
 from attentest.targets.adapt.ungiven import ungiven_of
 from attentest.targets.adapt.unspecified.buckets import demand_buckets
-from attentest.targets.adapt.unspecified.sampling import demand_no_draws
+from attentest.targets.adapt.unspecified.sampling import demand_calls_alone
 from attentest.targets.adapt.wrappers.applied import applied_by_caller
 from attentest.targets.adapt.wrappers.core import without_norm
 from attentest.targets.adapt.wrappers.networked import network_of_gate
@@ -136,8 +137,10 @@ def adapt(
     probing.MISSING.clear()
     asked = reading or Reading()
 
+    read_as = of_its_numbers(lambda one, asked: _adapt(one, asked, name, home), name)
+
     def read(reading: Reading) -> Backend:
-        return read_by_library(thing, reading, lambda one: _adapt(one, reading, name, home))
+        return read_by_library(thing, reading, lambda one: read_as(one, reading))
 
     def read_around(reading: Reading) -> Backend:
         try:
@@ -251,7 +254,7 @@ class _Inferred:
 def _inferred(code: Code, reading: Reading) -> _Inferred:
     probe, adapter, said = calling.adapter_of(code, reading)
     if not reading.anyway:
-        demand_no_draws(code, probe, adapter)
+        demand_calls_alone(code, probe, adapter)
     check_places(code, probe, reading)
     found = table_of_code(code, probe, adapter, reading)
     demand_buckets(code, found.table)

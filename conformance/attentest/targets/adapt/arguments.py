@@ -365,12 +365,13 @@ def _question(
             f"{taken}, {reason}",
             attempts=[Attempt(component=likely)] * (f"{likely} has one" in reason),
         )
+    whole = all(signature.parameters[one].annotation in (int, "int") for one in unknown)
     return Unclear(
         f"{taken}, and nothing in it says {what}.",
         f"If it is another component, name it with --as; or write in a file of your own: "
         f"`from attentest_spec.torch import of_function` and "
         f'`backend = of_function(lambda {call}: {name}(..), "{component}")`.',
-        attempts=list(_attempts(component, missing, unknown, left, roles)),
+        attempts=list(_attempts(component, missing, unknown, left, roles, 0 if whole else False)),
         taken=component,
     )
 
@@ -381,8 +382,9 @@ def _attempts(
     unknown: Sequence[str],
     left: Sequence[str],
     found: Mapping[str, str],
+    off: int,
 ) -> Iterator[Attempt]:
-    """Yield what the arguments may carry that no name explains, and then that they are left out."""
+    """Yield what arguments may carry that no name explains, and then that they are `off`."""
     if missing:
         free = dict.fromkeys([*unknown, *(own for own in left if "mask" not in squashed(own))])
         for chosen in permutations(free, len(missing)):
@@ -393,4 +395,4 @@ def _attempts(
             yield Attempt(arguments={"query": found["query"], "key": unknown[0]})
         masks = [one for one in MASKS if one in COMPONENTS[component].inputs and one not in found]
         yield from (Attempt(arguments={role: unknown[0]}) for role in masks)
-    yield from (Attempt(given=dict.fromkeys(unknown, value)) for value in (None, False))
+    yield from (Attempt(given=dict.fromkeys(unknown, value)) for value in (None, off))

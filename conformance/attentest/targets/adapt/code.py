@@ -22,6 +22,7 @@ from attentest.targets.adapt.probing import SIZES, undisturbed
 from attentest.targets.adapt.reading import Reading, Unclear
 from attentest.targets.adapt.wrappers.caller import held_by_caller
 from attentest.targets.adapt.wrappers.wrapper import Wrapper
+from attentest.targets.comments import comments_on_masks
 from attentest.targets.constants.components import constants_of, varied
 from attentest.targets.origin import Origin, origin
 from attentest_spec import COMPONENTS, Sizes
@@ -159,7 +160,7 @@ def code_of(thing: Any, reading: Reading, name: str = "") -> Code:
         thing,
         lambda sizes: _Called(copied_at(thing, constants, sizes)),
         _signature(thing, own),
-        inspect.getdoc(thing) or "",
+        "\n".join(filter(None, _words_on(thing))),
         of_function=constants,
     )
 
@@ -199,10 +200,15 @@ def _of_class(
         thing,
         built,
         signature,
-        "\n".join(filter(None, (_own_doc(thing), inspect.getdoc(call or _call(thing))))),
+        "\n".join(filter(None, (_own_doc(thing), *_words_on(call or _call(thing))))),
         built,
         (f"built as {name}({built.words})",) if built.words else (),
     )
+
+
+def _words_on(call: Callable[..., Any]) -> list[str]:
+    """Return what documents a call, with the comments on its masks."""
+    return [inspect.getdoc(call) or "", *comments_on_masks(call)]
 
 
 def _projects_itself(thing: Any) -> bool:
@@ -261,7 +267,7 @@ def _of_instance(thing: nn.Module, reading: Reading, name: str) -> Code:
         thing,
         lambda sizes: copy.deepcopy(thing).eval(),
         _signature(thing.forward, own.__name__),
-        "\n".join(filter(None, (_own_doc(own), inspect.getdoc(thing.forward)))),
+        "\n".join(filter(None, (_own_doc(own), *_words_on(thing.forward)))),
     )
 
 

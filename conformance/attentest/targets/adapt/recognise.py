@@ -16,7 +16,7 @@ from torch.nn import functional
 from attentest.targets.adapt.adapter import Adapter
 from attentest.targets.adapt.parameters.behaviour import BATCH, QUERIES, Fired, Sample
 from attentest.targets.adapt.parameters.found import Observed
-from attentest.targets.adapt.parameters.norm_kinds import LAYERED, is_rms
+from attentest.targets.adapt.parameters.norm_kinds import LAYERED, RMS, is_rms
 from attentest.targets.adapt.parameters.trials.clock import Clock
 from attentest.targets.adapt.parameters.trials.open_choices import LOOSE
 from attentest.targets.adapt.parameters.trials.trial import fitting, places, read
@@ -110,7 +110,7 @@ def _rms_norm(fired: Fired, component: str, table: Table) -> str:
         return ""
     where = f"{fired.path} " if fired.path else "it "
     advice = "" if fired.path else ", which --as rms_norm judges"
-    return f"{where}does not subtract the mean: it is an RMS norm{advice}"
+    return f"{where}{RMS}{advice}"
 
 
 def _one_plus_gain(seen: Observed, component: str, table: Table, known: Choices) -> str:

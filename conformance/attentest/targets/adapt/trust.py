@@ -14,6 +14,7 @@ from attentest.analysis.diagnosis.variants import singles
 from attentest.analysis.identify import MEASURED, NONE_FITS, Finding
 from attentest.targets.adapt import probing
 from attentest.targets.adapt.adapter import Adapter
+from attentest.targets.adapt.advice.plain_norms import rms_function
 from attentest.targets.adapt.code import Code
 from attentest.targets.adapt.encoders.idle_norms import gives, without_norm
 from attentest.targets.adapt.layouts import CHANNELS_FIRST, GRID
@@ -129,14 +130,17 @@ def _of_numbers(
             f"{code.name} is not judged with its mask: {own} hides the rows of queries as well as "
             f"keys, and a hidden row has an output that the spec does not have.{without} {_ANYWAY}."
         )
-    other = ""
+    other = line = ""
     if code.component in _MEASURED_UNDER_CAUSAL_MASKS or not explained(findings):
         by_itself = found.choices.get("attention_causality") == "built-in"
         other = "" if found.mistake and by_itself else _causal(probe, adapter)
+        if other and code.component == "multi_head_attention":
+            line = nearest()
     choices = {**found.choices, **_measured(findings)}
-    routing.demand_divisor(code, adapter, found, choices)
+    routing.demand_weights(code, adapter, found, choices, declared)
     if not other and not any("epsilon" in one for one in declared):
         other = _of_epsilon(code, probe, adapter, found, Choices.of(dict(choices)))
+    other = other or rms_function(code.name, probe, adapter)
     other = other or in_turn(code, adapter, found, Choices.of(dict(choices)))
     if not other and explained(findings):
         if extra := in_use(found, adapter) or of_others(found, adapter):
@@ -158,7 +162,6 @@ def _of_numbers(
         other = of_norms(found.observed, code.component)
     if not other and found.observed:
         other = scaled_or_combined(found.observed, code.component)
-    line = ""
     if not other and found.observed and code.component != routing.COMPONENT:
         other = recognised(found.observed, code.component, adapter, found.table, choices)
         line = nearest() if other and code.component == "multi_head_attention" else ""

@@ -21,12 +21,13 @@ from attentest.targets.adapt.reading import Reading, Unclear
 from attentest.targets.adapt.ungiven import sentence, ungiven
 from attentest.targets.language_models.beside import question_on_others, unused_of
 from attentest.targets.language_models.building import PROBE, Build, building
-from attentest.targets.language_models.calling import MASK_FORMS, POSITION_FORMS
+from attentest.targets.language_models.calling import POSITION_FORMS
 from attentest.targets.language_models.continuing import with_cache
 from attentest.targets.language_models.inference import Inferred, infer
 from attentest.targets.language_models.limits import demand_answer_as_built, limits_of
 from attentest.targets.language_models.numbers.mistakes import Mistake
 from attentest.targets.language_models.ordering import BY_CALLER
+from attentest.targets.language_models.polarity import doubts_of_mask, forms_meant
 from attentest.targets.language_models.probing import probe_of, probe_sizes, rounds
 from attentest.targets.language_models.profiles import nearest, spoken
 from attentest.targets.language_models.surrounded.modules import signature_of
@@ -90,8 +91,9 @@ def adapt_language_model(
     if inferred.mistake:
         adapter, said = _with_mistake(adapter, inferred.mistake)
         return replace(_told(adapter, said, reading), mistaken=inferred.mistaken)
-    adapter, doubts = _with_inputs(_in_precisions(adapter), inferred)
+    adapter, doubts = _with_inputs(_in_precisions(adapter), inferred, reading)
     adapter, more = with_cache(adapter, _backend) if not adapter.call.order else (adapter, [])
+    more += doubts_of_mask(name, adapter.building.space.get(name), adapter.call, reading)
     unused = _unused(adapter, inferred.arguments.labels)
     return _told(adapter, [*filter(None, [unused]), *doubts, *more], reading)
 
@@ -162,7 +164,9 @@ def _in_precisions(adapter: LanguageAdapter) -> LanguageAdapter:
     return single
 
 
-def _with_inputs(adapter: LanguageAdapter, inferred: Inferred) -> tuple[LanguageAdapter, list[str]]:
+def _with_inputs(
+    adapter: LanguageAdapter, inferred: Inferred, reading: Reading
+) -> tuple[LanguageAdapter, list[str]]:
     """Return `adapter` with a mask of padding and with positions, where it takes them; and doubts.
 
     An argument whose name says that it carries one of them is asked about where it does not.
@@ -171,7 +175,7 @@ def _with_inputs(adapter: LanguageAdapter, inferred: Inferred) -> tuple[Language
     for own in inferred.arguments.positions[:1]:
         adapter = _with(adapter, own, _placings(adapter, own), inferred, doubts)
     for own in [one for one in inferred.arguments.masks if one != adapter.call.order][:1]:
-        adapter = _with(adapter, own, _maskings(adapter, own), inferred, doubts)
+        adapter = _with(adapter, own, _maskings(adapter, own, reading), inferred, doubts)
     return adapter, [*doubts, *_complex(adapter)]
 
 
@@ -223,9 +227,11 @@ def _placings(adapter: LanguageAdapter, own: str) -> Iterator[tuple[LanguageAdap
         yield other, compared(_backend(other), TRIED[0], calls, wide=True)
 
 
-def _maskings(adapter: LanguageAdapter, own: str) -> Iterator[tuple[LanguageAdapter, str]]:
-    """Yield `adapter` with a mask in each form, and what is wrong with it."""
-    for form in MASK_FORMS.values():
+def _maskings(
+    adapter: LanguageAdapter, own: str, reading: Reading
+) -> Iterator[tuple[LanguageAdapter, str]]:
+    """Yield `adapter` with a mask in each form that may be meant, and what is wrong with it."""
+    for form in forms_meant(reading.meaning_of(own)):
         for counted in [one.name for one in CHOICES["padded_positions"].options]:
             other = replace(
                 adapter,

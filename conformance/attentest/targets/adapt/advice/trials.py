@@ -18,7 +18,7 @@ from attentest.targets.adapt.calling import NO_CONVENTION
 from attentest.targets.adapt.parameters.telling import LEFT_OVER
 from attentest.targets.adapt.parameters.trials.clock import Clock
 from attentest.targets.adapt.probing import SIZES, Probe, inputs
-from attentest.targets.adapt.reading import Attempt, Contrary, Reading, Unclear
+from attentest.targets.adapt.reading import Attempt, Contrary, Reading, Unclear, Uncovered
 
 MOST = 6
 """The largest number of attempts for one question."""
@@ -37,6 +37,7 @@ class _Outcome(Enum):
     DIFFERS = "differs"
     OPEN = "open"
     REFUSED = "refused"
+    UNCOVERED = "uncovered"
 
 
 def answered(question: Unclear, thing: Any, reading: Reading, read: Read) -> Unclear:
@@ -53,12 +54,16 @@ def answered(question: Unclear, thing: Any, reading: Reading, read: Read) -> Unc
     others = [] if question.taken is None else other_components(thing, reading, question.taken)
     trials = _Trials(reading, read, question.taken or "")
     made: list[Attempt] = []
+    beyond: list[Attempt] = []
     for attempt, outcome in trials.outcomes([*question.attempts, *others]):
         made.append(attempt)
+        beyond += [attempt] * (outcome is _Outcome.UNCOVERED and not attempt.component)
         if outcome is _Outcome.FITS:
             return Unclear(f"{question.text} {trials.contrary(attempt) or works(attempt)}")
     if not made:
         return question
+    if beyond and (reason := trials.reason(beyond[0])):
+        return Unclear(f"{question.text} Options were tried. With {beyond[0].options}: {reason}")
     tried = ", ".join(one.options for one in made)
     none = f"Options were tried, and none gives the numbers of the reference: {tried}."
     return Unclear(f"{question.text} {none}", question.rest)
@@ -121,9 +126,21 @@ class _Trials:
                 found = self.read(wanted)
         except Contrary:
             return _Outcome.OPEN
+        except Uncovered:
+            return _Outcome.UNCOVERED
         except Exception:  # code that a user wrote may raise anything
             return _Outcome.REFUSED
         return _Outcome.OPEN if _hides_nothing(attempt, found) else _Outcome.FITS
+
+    def reason(self, attempt: Attempt) -> str:
+        """Return why code is not judged that has the numbers of the reference with `attempt`."""
+        try:
+            self.read(attempt.added(self.reading))
+        except Uncovered as question:
+            return question.text
+        except Exception:  # code that a user wrote may raise anything
+            return ""
+        return ""
 
     def contrary(self, attempt: Attempt) -> str:
         """Return that the other value of a switch gives other numbers, "" where it does not."""

@@ -12,6 +12,9 @@ from attentest.targets.adapt.parameters.units import Unit
 LAYERED = ("residual", "encoder_layer", "decoder_layer", "encoder", "decoder", "model")
 """The components that hold norms of one kind."""
 
+RMS = "does not subtract the mean: it is an RMS norm"
+"""The end of what is said of a layer norm that is an RMS norm by its numbers."""
+
 
 def norm_kind(module: nn.Module, run: Run, units: Sequence[Unit]) -> str:
     """Return the kind of the norms that `module` called, "" for none, or for both kinds.

@@ -1,5 +1,6 @@
 """The reading of a mixture of experts: what it has to take, and the choices behind a mistake."""
 
+import re
 from collections.abc import Iterator, Mapping
 from copy import deepcopy
 from dataclasses import replace
@@ -17,7 +18,7 @@ from attentest.targets.adapt.parameters.found import FoundTable
 from attentest.targets.adapt.parameters.trials.clock import Clock
 from attentest.targets.adapt.parameters.trials.trial import places, read
 from attentest.targets.adapt.probing import undisturbed
-from attentest.targets.adapt.reading import Uncovered
+from attentest.targets.adapt.reading import Contrary, Uncovered
 from attentest.targets.signatures import constructor_arguments
 from attentest_spec import Choices, Setting
 from attentest_spec.choices import Value
@@ -78,7 +79,41 @@ def demand_sizes(code: Code) -> None:
             )
 
 
-def demand_divisor(
+_RENORMALISED = re.compile(
+    r"^(?!.*\b(not|never|no|without|if|unless|whether|when|optional\w*)\b)"
+    r".*(\bre-?normali[sz]|\bweights\b.*\bsum(s|ming)? to (one|1)\b)",
+    re.IGNORECASE,
+)
+"""A sentence that says that the weights of the chosen experts are divided by their sum."""
+
+
+def demand_weights(
+    code: Code,
+    adapter: Adapter,
+    found: FoundTable,
+    choices: Mapping[str, Value],
+    declared: Mapping[str, Value],
+) -> None:
+    """Raise a question on weights that are none of the spec, or not those of the documentation."""
+    _demand_divisor(code, adapter, found, choices)
+    is_open = code.component == COMPONENT and "routing_weights" not in declared
+    if not is_open or choices.get("routing_weights") != "as-scored":
+        return
+    if said := next(filter(_RENORMALISED.search, _sentences(code)), None):
+        raise Contrary(
+            f"The documentation of {code.name} says {said!r}, and its numbers are those of weights "
+            f"that are not divided by their sum. Say which one is meant: --choice "
+            f"routing_weights=renormalised or --choice routing_weights=as-scored."
+        )
+
+
+def _sentences(code: Code) -> list[str]:
+    """Return the sentences that document a mixture of experts."""
+    plain = " ".join(code.words.split())
+    return [one.strip() for one in re.split(r"[.;](?:\s|$)", plain) if one.strip()]
+
+
+def _demand_divisor(
     code: Code, adapter: Adapter, found: FoundTable, choices: Mapping[str, Value]
 ) -> None:
     """Raise Uncovered for weights that are divided by more than their sum.

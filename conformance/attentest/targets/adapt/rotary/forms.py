@@ -101,7 +101,8 @@ class Form:
 
     `apply` turns x with the tables, None where the maker does; `applied` are its arguments.
     `layout` is one of :data:`LAYOUTS`, `style` one of :data:`STYLES`. With `single_tables` the
-    buffers of a module stay in float32 where it is cast to half precision.
+    buffers of a module stay in float32 where it is cast to half precision. `alone` is the number
+    of the result that is looked at where queries and keys are turned together, None for both.
     """
 
     maker: Maker
@@ -110,6 +111,7 @@ class Form:
     layout: str
     style: str
     single_tables: bool = False
+    alone: int | None = None
 
     def build(self, sizes: Sizes) -> Held | HeldPlain:
         """Return what is called, built at `sizes`."""
@@ -127,7 +129,10 @@ class Form:
         given = x.permute(order).contiguous()
         result = self._turned(built, given, positions)
         found = [one for one in result if isinstance(one, Tensor)][:2]
-        turned = found[0] if len(found) == 1 else (found[0] + found[1]) / 2
+        if self.alone is not None:
+            turned = found[self.alone]
+        else:
+            turned = found[0] if len(found) == 1 else (found[0] + found[1]) / 2
         return turned.permute(*(order.index(axis) for axis in range(4)))
 
     def _turned(

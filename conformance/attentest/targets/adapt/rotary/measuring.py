@@ -1,7 +1,7 @@
 """The choices of rotary positions that numbers show, and how certain a form is."""
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import product
 
 import numpy as np
@@ -61,6 +61,39 @@ def shown(forms: Iterable[Form], bases: list[float]) -> list[Shown]:
 
 
 def _of_form(form: Form, bases: list[float]) -> Shown | None:
+    """Return what a form shows.
+
+    Where the queries or the keys alone have the numbers of an option, that option is meant: the
+    others are turned by mistake.
+    """
+    options = list(_options(bases))
+    seen = _seen(form, options)
+    if seen is None:
+        return None
+    plain, counts = seen
+    best = int(np.argmin(counts))
+    if counts[best] and (parts := _unequal(form)):
+        each = (_seen(one, options) for one in parts)
+        fits = [one[1].index(0) for one in each if one is not None and 0 in one[1]]
+        best = min(fits, default=best)
+    choices = options[best]
+    exact = Setting(SIZES, choices)
+    if counts[best] == 0 and np.abs(plain - rotary(exact, X)).max() > _EXACT:
+        choices = choices.but(rotary_arithmetic="float32")
+    return Shown(form, choices, counts[best], _sure(plain))
+
+
+def _unequal(form: Form) -> list[Form]:
+    """Return the forms of the queries and of the keys alone, where the two are turned otherwise."""
+    parts = [replace(form, alone=one) for one in (0, 1)]
+    first, second = (answer(one, X, None) for one in parts)
+    if first is None or second is None or np.abs(first - second).max() <= _CLOSE:
+        return []
+    return parts
+
+
+def _seen(form: Form, options: Sequence[Choices]) -> tuple[Floats, list[int]] | None:
+    """Return what a form gives without positions, and how many numbers differ by option."""
     plain = answer(form, X, None)
     if plain is None:
         return None
@@ -68,14 +101,7 @@ def _of_form(form: Form, bases: list[float]) -> Shown | None:
     given = None if asked is None else answer(form, X, asked)
     if asked is not None and given is None:
         return None
-    options = list(_options(bases))
-    counts = [_wrong(plain, one, None) + _wrong(given, one, asked) for one in options]
-    best = int(np.argmin(counts))
-    choices = options[best]
-    exact = Setting(SIZES, choices)
-    if counts[best] == 0 and np.abs(plain - rotary(exact, X)).max() > _EXACT:
-        choices = choices.but(rotary_arithmetic="float32")
-    return Shown(form, choices, counts[best], _sure(plain))
+    return plain, [_wrong(plain, one, None) + _wrong(given, one, asked) for one in options]
 
 
 def answer(

@@ -1,10 +1,14 @@
-"""Recognises attention that draws random numbers in evaluation: it samples keys or queries.
+"""Recognises attention whose calls depend on more than their input: random numbers, or a cache.
 
-Attention by sampled scores (ProbSparse) is that of all keys in a short call alone.
+Attention by sampled scores (ProbSparse) is that of all keys in a short call alone. A cache that is
+written in place keeps the graph of a call, and the next one cannot be differentiated.
 """
 
+from collections.abc import Iterator
+from copy import deepcopy
+
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from attentest.harness.subject import Answer
 from attentest.targets.adapt.adapter import Adapter
@@ -16,13 +20,53 @@ from attentest.targets.adapt.reading import Uncovered
 _ATTENDING = ("attention", "multi_head_attention")
 
 
-def demand_no_draws(code: Code, probe: Probe, adapter: Adapter) -> None:
+def demand_calls_alone(code: Code, probe: Probe, adapter: Adapter) -> None:
+    """Raise Uncovered for attention whose calls draw random numbers, or write into a cache."""
+    if code.component not in _ATTENDING:
+        return
+    _demand_no_draws(code, probe, adapter)
+    if kept := list(_written(probe, adapter)):
+        raise Uncovered(
+            f"{code.name} is not judged as {code.component}: it writes what it computes into "
+            f"{' and '.join(kept)}, a cache of a fixed size that later calls read, and that serves "
+            f"generation alone: two calls cannot be differentiated. The classes and functions "
+            f"around it are judged. --anyway (in Python: anyway=True) judges it all the same."
+        )
+
+
+def _written(probe: Probe, adapter: Adapter) -> Iterator[str]:
+    """Yield the tensors that a module holds, and in which a call leaves its graph."""
+    if not isinstance(probe.built, nn.Module):
+        return
+    given = {**probe.given(adapter, keys=5), **any_masks(adapter)}
+    try:
+        with undisturbed():
+            module = deepcopy(probe.built)
+            adapter(module, *given.values())  # the cache may be cast to the precision of the input
+            before = dict(_held(module))
+            with torch.enable_grad():
+                adapter(module, *given.values())
+    except Exception:  # code that a user wrote may raise anything
+        return
+    after = dict(_held(module))
+    for name, one in before.items():
+        if after.get(name) is one and one.grad_fn is not None:
+            yield name
+
+
+def _held(module: nn.Module) -> Iterator[tuple[str, Tensor]]:
+    """Yield the tensors of a module that are no parameters."""
+    for path, part in module.named_modules():
+        for name, one in {**vars(part), **dict(part.named_buffers(recurse=False))}.items():
+            if isinstance(one, Tensor):
+                yield f"{path}.{name}".lstrip("."), one
+
+
+def _demand_no_draws(code: Code, probe: Probe, adapter: Adapter) -> None:
     """Raise Uncovered for attention whose short calls draw random numbers that change nothing.
 
     Numbers that change an output are a mistake to be found.
     """
-    if code.component not in _ATTENDING:
-        return
     (one, drew), (other, _) = (_called(probe, adapter, seed) for seed in (1, 2))
     if drew and one is not None and other is not None and torch.equal(one, other):
         raise Uncovered(

@@ -1,0 +1,39 @@
+"""Comments that say what an argument of a call means."""
+
+import inspect
+import io
+import re
+import tokenize
+from collections.abc import Callable, Iterator
+from typing import Any
+
+_VALUE = re.compile(r"\b(true|false|[01]|ones?|zeros?)\b", re.IGNORECASE)
+"""The values that the comment on a mask has to name."""
+
+
+def comments_on_masks(call: Callable[..., Any]) -> Iterator[str]:
+    """Yield what comments say of the masks that `call` takes: "mask: True = a real token".
+
+    They stand where the argument is declared, or where it is asked whether it is given: what
+    follows further code may be about the contrary of the mask.
+    """
+    try:
+        source = inspect.getsource(call)
+        tokens = list(tokenize.generate_tokens(io.StringIO(source).readline))
+        masks = [one for one in inspect.signature(call).parameters if "mask" in one]
+    except (OSError, TypeError, ValueError, SyntaxError, tokenize.TokenError):
+        return
+    for token in tokens:
+        if token.type != tokenize.COMMENT or not _VALUE.search(token.string):
+            continue
+        code = token.line[: token.start[1]].strip()
+        said = token.string.lstrip("# ")
+        yield from (f"{own}: {said}" for own in masks if _introduces(code, own))
+
+
+def _introduces(code: str, own: str) -> bool:
+    """Say whether a line of code declares the argument `own`, or asks whether it is given."""
+    asked = rf"if {re.escape(own)} is not None:"
+    declared = rf"(def \w+\(.*\b)?{re.escape(own)}(\s*:[^=]*)?(\s*=.*)?(,|\).*:)?"
+    alone = re.fullmatch(declared, code) and (code.startswith("def ") or code.endswith(","))
+    return bool(re.fullmatch(asked, code) or alone)

@@ -1,0 +1,50 @@
+"""The meaning of the mask of a decoder-only model: what its numbers show, and what words say."""
+
+import inspect
+from typing import Any
+
+from attentest.targets.adapt.masks import meanings_by_words
+from attentest.targets.adapt.reading import Contrary, Reading
+from attentest.targets.comments import comments_on_masks
+from attentest.targets.language_models.calling import MASK_FORMS, Call
+
+_HIDES = MASK_FORMS["True is padding"]
+_SAID = {"keep": "marks the tokens", "blocks": "marks the padding"}
+
+
+def forms_meant(meaning: str) -> list[str]:
+    """Return the forms of a mask with the `meaning` that a user gives, all of them for none."""
+    hides = {"keep": False, "blocks": True}.get(meaning)
+    return [one for one in MASK_FORMS.values() if hides is None or (one == _HIDES) == hides]
+
+
+def doubts_of_mask(name: str, model: Any, call: Call, reading: Reading) -> list[str]:
+    """Return the assumption on a mask that marks padding, which words do not say.
+
+    Raises Contrary where the documentation of the `model`, called `name`, says something else than
+    its numbers show.
+    """
+    own = call.mask
+    if not own or reading.meaning_of(own) or reading.anyway:
+        return []
+    used = "blocks" if call.mask_form == _HIDES else "keep"
+    meanings, source = meanings_by_words(own, _words(model))
+    stated = [one for one in meanings if one in _SAID] if source == "documentation" else []
+    if stated and used not in meanings:
+        raise Contrary(
+            f"By its documentation the {own} of {name} {_SAID[stated[0]]}, and its numbers are "
+            f"those of one that {_SAID[used]}. Say which one is meant: --set "
+            f"mask={own}:{stated[0]} or --set mask={own}:{used}."
+        )
+    if used == "keep" or stated:
+        return []
+    return [
+        f"assumed that {own} marks the padding (True hides a token), as measured: a mistake if it "
+        f"is meant to mark the tokens"
+    ]
+
+
+def _words(model: Any) -> str:
+    called = getattr(model, "forward", model)
+    documented = (inspect.getdoc(model), inspect.getdoc(called))
+    return "\n".join([*filter(None, documented), *comments_on_masks(called)])

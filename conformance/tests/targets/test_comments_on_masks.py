@@ -1,0 +1,64 @@
+"""Comments that say what the entries of a mask mean, in the place of documentation."""
+
+from pathlib import Path
+
+import pytest
+from mistaken_code import adapted
+
+from attentest.targets.adapt import Unclear
+from attentest.targets.comments import comments_on_masks
+
+CODE = """
+import torch
+from torch import nn
+
+
+class SelfAttention(nn.Module):
+    def __init__(self, width: int, heads: int):
+        super().__init__()
+        self.heads = heads
+        self.q = nn.Linear(width, width)
+        self.k = nn.Linear(width, width)
+        self.v = nn.Linear(width, width)
+        self.o = nn.Linear(width, width)
+
+    def forward(self, x, mask=None):
+        b, t, c = x.shape
+        q, k, v = (
+            f(x).view(b, t, self.heads, -1).transpose(1, 2) for f in (self.q, self.k, self.v)
+        )
+        scores = q @ k.transpose(-2, -1) / (c // self.heads) ** 0.5
+        if mask is not None:  # (batch, time), True = real token
+            scores = scores.masked_fill(~mask[:, None, None, :], -torch.inf)
+        return self.o((scores.softmax(-1) @ v).transpose(1, 2).reshape(b, t, c))
+"""
+
+
+def test_mask_that_follows_its_comment_is_read(tmp_path: Path) -> None:
+    backend = adapted(tmp_path, "SelfAttention", CODE)
+    assert any("True may be attended" in one for one in backend.understood)
+
+
+def test_mask_that_contradicts_its_comment_is_asked_about(tmp_path: Path) -> None:
+    wrong = CODE.replace("~mask[", "mask[")
+    with pytest.raises(Unclear, match="mask=keep or --set mask=blocks"):
+        adapted(tmp_path, "SelfAttention", wrong)
+
+
+def _declared(
+    x,
+    mask=None,  # True at padding
+    other=None,  # the rest
+):
+    hidden = ~mask  # True where it keeps
+    return x, hidden, other
+
+
+def _in_one_line(x, key_mask):  # 1 for real tokens
+    return x, key_mask
+
+
+def test_comments_on_what_is_made_of_a_mask_do_not_count() -> None:
+    assert list(comments_on_masks(_declared)) == ["mask: True at padding"]
+    assert list(comments_on_masks(_in_one_line)) == ["key_mask: 1 for real tokens"]
+    assert list(comments_on_masks(len)) == []

@@ -1,0 +1,56 @@
+"""Norms that are called "norm": the numbers say of which kind they are."""
+
+from pathlib import Path
+
+import pytest
+from mistaken_code import adapted, asked_or_broken, broken
+
+from attentest.targets.adapt import Unclear
+
+CODE = """
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+
+def norm(x):
+    return x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + 1e-6)
+
+
+class Norm(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.gain = nn.Parameter(torch.ones(width))
+
+    def forward(self, x):
+        return self.gain * x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + 1e-6)
+"""
+ROOT = "x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + 1e-6)"
+
+
+@pytest.mark.parametrize("name", ["norm", "Norm"])
+def test_rms_norm_is_judged_as_one(tmp_path: Path, name: str) -> None:
+    backend = adapted(tmp_path, name, CODE)
+    assert "rms_norm" in backend.recipes
+    assert broken(backend, "rms_norm.formula", "rms_norm.epsilon") == []
+
+
+def test_layer_norm_stays_one(tmp_path: Path) -> None:
+    code = CODE.replace(ROOT, "F.layer_norm(x, x.shape[-1:])", 1)
+    backend = adapted(tmp_path, "norm", code)
+    assert broken(backend, "layer_norm.formula") == []
+
+
+def test_epsilon_of_each_precision_is_asked_about(tmp_path: Path) -> None:
+    code = CODE.replace(ROOT, "F.rms_norm(x, (x.size(-1),))", 1)
+    with pytest.raises(Unclear, match="its epsilon is that of each precision"):
+        adapted(tmp_path, "norm", code)
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "clause"),
+    [(".mean(", ".sum(", "rms_norm.formula"), ("pow(2)", "abs()", "layer_norm.formula")],
+)
+def test_mistakes_are_not_excused(tmp_path: Path, right: str, wrong: str, clause: str) -> None:
+    mistaken = ROOT.replace(right, wrong)
+    assert asked_or_broken(tmp_path, "norm", CODE, ROOT, mistaken, clause)
