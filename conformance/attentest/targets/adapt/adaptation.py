@@ -78,6 +78,7 @@ from attentest.targets.adapt.wrappers.core import without_norm
 from attentest.targets.adapt.wrappers.networked import network_of_gate
 from attentest.targets.adapt.wrappers.placed import without_positions
 from attentest.targets.adapt.wrappers.projected import without_output
+from attentest.targets.adapt.wrappers.summed import without_sums
 from attentest.targets.adapt.wrappers.turning import turned_by_caller
 from attentest.targets.adapt.wrappers.wrapper import fitting
 from attentest.targets.adapt.writing.backend import Written
@@ -307,7 +308,8 @@ def _adapted(code: Code, reading: Reading) -> Adapted:
     if (other := without_output(code, probe, adapter.returns, found, reading)) is not None:
         return _adapted(other, reading)
     cores = without_norm(code, probe, adapter, found, reading)
-    for other in (*cores, *without_positions(code, probe, reading)):
+    rows = (*without_positions(code, probe, reading), *without_sums(code, probe, reading))
+    for other in (*cores, *rows):
         if (core := fitting(other, reading, _adapted)) is not None:
             return core
     if not reading.anyway and (mask := trust.mask_beside_order(code, probe, adapter)):
