@@ -31,6 +31,7 @@ from attentest.targets.adapt.assumptions.choices import (
     unusual,
 )
 from attentest.targets.adapt.assumptions.epsilons import given_for_none
+from attentest.targets.adapt.assumptions.precisions import single_alone
 from attentest.targets.adapt.code import Code, code_of, of_instance
 from attentest.targets.adapt.components import component_guessed, component_named
 from attentest.targets.adapt.encoders.embedded import entering_of
@@ -41,7 +42,6 @@ from attentest.targets.adapt.encoders.part_mistake import demand_usual
 from attentest.targets.adapt.encoders.tokens import stack_of
 from attentest.targets.adapt.limits import (
     SEVERAL,
-    any_masks,
     built,
     ignores_dropout,
     is_random_without_dropout,
@@ -92,7 +92,7 @@ from attentest.targets.models import adaptation as whole
 from attentest.targets.nearest import nearest
 from attentest.targets.searches import adaptation as searches
 from attentest.targets.signatures import without_forward
-from attentest.targets.single import SINGLE, in_single, is_explained
+from attentest.targets.single import is_explained
 from attentest_spec import Backend, Choices
 from attentest_spec.torch import Recipe, TorchBackend
 
@@ -319,10 +319,9 @@ def _adapted(code: Code, reading: Reading) -> Adapted:
         return replace(made, assumed=(*made.assumed, sentence), understood=understood)
     findings, single = identify(backend), None
     if not reading.strict:
-        given = {**probe.given(adapter, keys=5), **any_masks(adapter)}
-        single = in_single(backend, lambda: probe.called(adapter, given), findings, found.choices)
+        single = single_alone(backend, probe, adapter, found, findings)
     if single:
-        backend, findings = replace(backend, limits=single[0]), single[1]
+        backend, findings = replace(backend, limits=single.limits), single.findings
     found = routing.settled(code, adapter, found, findings)
     explained = trust.explained(findings)
     guessed = not (reading.component or component_named(code.name))
@@ -363,7 +362,7 @@ def _adapted(code: Code, reading: Reading) -> Adapted:
         *(code.construction.assumed if code.construction is not None else []),
         *constants.assumed(code.constants),
         *unusual(declared, reading, code),
-        *[SINGLE] * bool(single),
+        *([single.sentence] if single else []),
         *[SEVERAL] * (backend.limits.fewest_heads > 1),
         *[FIXED_DROPOUT] * backend.limits.fixed_dropout,
         *([code.wrapper.sentence] if code.wrapper is not None else []),
