@@ -8,7 +8,7 @@ of the suite: reproductions and written adapters contain their source.
 import inspect
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -17,10 +17,12 @@ from torch import Tensor, nn
 
 from attentest.targets.adapt.code import Code
 from attentest.targets.adapt.encoders.stack import replaced
+from attentest.targets.adapt.objects.layer_numbers import with_more
 from attentest.targets.adapt.probing import SIZES, Probe, undisturbed
 from attentest.targets.adapt.reading import Reading
 from attentest.targets.adapt.wrappers.core import norms_of
 from attentest.targets.adapt.wrappers.wrapper import WIDTH, Wrapper
+from attentest_spec import Sizes
 
 
 class NoRows(nn.Module):
@@ -76,6 +78,8 @@ _WITHOUT = (
     "without it: {}. If you meant the component alone, this is a mistake, and --strict reports it"
 )
 _TOKENS = torch.tensor([[9, 10, 9, 11, 10], [12, 9, 11, 10, 9]])
+_LENGTHS = (4, SIZES.max_length)
+_LONGER = "; it is built for {} positions more than its texts have"
 _EPSILONS = (0.0, 1e-12, 1e-8, 1e-7, 1e-6, 1e-5, 1e-3)
 _CLOSE = {"rtol": 1e-5, "atol": 1e-6}
 
@@ -106,17 +110,51 @@ def without_sums(code: Code, probe: Probe, reading: Reading) -> Iterator[Code]:
     norms = norms_of(module, probe.dtype)
     try:
         with undisturbed():
-            wrapper = _wrapper(code, probe, tables, norms)
+            found = _alone(code, probe, tables, norms)
     except Exception:  # code that a user wrote may raise anything
         return
-    if wrapper is not None:
-        yield code.wrapped(wrapper)
+    if found is not None:
+        yield found
+
+
+def _alone(code: Code, probe: Probe, tables: Sequence[str], norms: Sequence[str]) -> Code | None:
+    """Return the rows of tokens alone, None where they are not seen or not for every length."""
+    wrapper, first = _wrapper(code, probe, tables, norms) or (None, 0)
+    if wrapper is None:
+        return None
+    for more in dict.fromkeys((0, first)):
+        longer = _longer(code, more)
+        if all(_serves(longer, wrapper, SIZES.but(max_length=one)) for one in _LENGTHS):
+            said = wrapper.sentence + _LONGER.format(more) * bool(more)
+            return longer.wrapped(replace(wrapper, sentence=said))
+    return None
+
+
+def _longer(code: Code, more: int) -> Code:
+    """Return `code` built for `more` positions in addition to those of its texts."""
+    made = code.construction
+    if not more or made is None:
+        return code
+    made = replace(made, fillings=with_more(made.fillings, "max_length", more))
+    return replace(code, construction=made, build=made)
+
+
+def _serves(code: Code, wrapper: Wrapper, sizes: Sizes) -> bool:
+    """Say whether an embedding without its other rows takes texts of the greatest length."""
+    tokens = torch.full((1, sizes.max_length), 9)
+    try:
+        return isinstance(wrapper(code.build(sizes), sizes).eval()(tokens), Tensor)
+    except (IndexError, RuntimeError):
+        return False
 
 
 def _wrapper(
     code: Code, probe: Probe, tables: Sequence[str], norms: Sequence[str]
-) -> Wrapper | None:
-    """Return the wrapper, None where the watched call is not the norm of the sum of all rows."""
+) -> tuple[Wrapper, int] | None:
+    """Return the wrapper and the first row of positions.
+
+    None where the watched call is not the norm of the sum of all rows.
+    """
     whole = code.build(SIZES).to(probe.dtype).eval()
     with torch.no_grad():
         for one in whole.parameters():
@@ -140,7 +178,10 @@ def _wrapper(
     wrapper = Wrapper(TokensAlone, SUMMED_SOURCE, WIDTH, _WITHOUT.format(", ".join(said)), options)
     rows = wrapper(whole, SIZES)(_TOKENS)
     others = [made for path in added for _, made in [seen.of(path) or (None, rows)]]
-    return wrapper if torch.allclose(sum(others, rows), total_rows, **_CLOSE) else None
+    if not torch.allclose(sum(others, rows), total_rows, **_CLOSE):
+        return None
+    firsts = [int(one.rpartition(" ")[2]) for one in said if "position" in one]
+    return wrapper, *(firsts or [0])
 
 
 def _watched(whole: nn.Module, paths: Sequence[str]) -> _Seen:
