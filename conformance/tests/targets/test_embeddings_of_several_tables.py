@@ -34,10 +34,24 @@ GATHERED = SHIFTED.replace(
     "token_type_ids = torch.zeros(1, self.most, dtype=int).expand(len(input_ids), -1)"
     ".gather(1, position_ids)",
 ).replace("        self.norm =", "        self.most = max_position_embeddings\n        self.norm =")
+_PAD = (
+    ("position_embeddings):", "position_embeddings, pad_token_id):"),
+    ("self.most =", "self.pad = pad_token_id\n        self.most ="),
+    ("torch.arange(2, input_ids.size(1) + 2)", "(torch.arange(input_ids.size(1)) + self.pad + 1)"),
+)
+BEHIND_PAD = GATHERED
+for _old, _new in _PAD:
+    BEHIND_PAD = BEHIND_PAD.replace(_old, _new)
 WITHOUT_NORM = FIRST.replace("return self.norm(", "return (").replace(
     "        self.norm = nn.LayerNorm(hidden_size, eps=1e-12)\n", ""
 )
-RIGHT = {"from 0": FIRST, "from 2": SHIFTED, "gathered": GATHERED, "without a norm": WITHOUT_NORM}
+RIGHT = {
+    "from 0": FIRST,
+    "from 2": SHIFTED,
+    "gathered": GATHERED,
+    "pad": BEHIND_PAD,
+    "without a norm": WITHOUT_NORM,
+}
 
 
 @pytest.mark.parametrize("name", RIGHT)

@@ -33,19 +33,25 @@ def as_a_later_layer(found: Construction) -> Construction:
     return later if names[0] < names[1] else found
 
 
-def with_more(fillings: Mapping[str, Filling], size: str, more: int) -> dict[str, Filling]:
-    """Return `fillings` with `more` in addition to the size `size`, nested or not."""
+def with_more(
+    fillings: Mapping[str, Filling], size: str, more: int, also: str = ""
+) -> dict[str, Filling]:
+    """Return `fillings` with `more` in addition to the size `size`, nested or not.
+
+    `also` is another size that is added, "" for none.
+    """
+    added = f"{size} + {more}" + f" + {also}" * bool(also)
     increased = Filling(
-        f"{size} + {more}",
-        lambda sizes: getattr(sizes, size) + more,
+        added,
+        lambda sizes: getattr(sizes, size) + more + (getattr(sizes, also) if also else 0),
         frozenset([size]),
-        f"sizes.{size} + {more}",
+        " + ".join(f"sizes.{one}" for one in (size, also) if one) + f" + {more}",
     )
     found = {}
     for own, one in fillings.items():
         if isinstance(one.value, Construction):
             inner = dataclasses.replace(
-                one.value, fillings=with_more(one.value.fillings, size, more)
+                one.value, fillings=with_more(one.value.fillings, size, more, also)
             )
             found[own] = Filling(f"({inner.words})", inner, inner.known)
         else:

@@ -78,8 +78,9 @@ _WITHOUT = (
     "without it: {}. If you meant the component alone, this is a mistake, and --strict reports it"
 )
 _TOKENS = torch.tensor([[9, 10, 9, 11, 10], [12, 9, 11, 10, 9]])
-_LENGTHS = (4, SIZES.max_length)
-_LONGER = "; it is built for {} positions more than its texts have"
+_SERVED = (SIZES, SIZES.but(max_length=4), SIZES.but(max_length=4, source_pad=3))
+"""The sizes of texts of the greatest length that an embedding has to serve."""
+_LONGER = "; it is built for more positions than its texts have: {}"
 _EPSILONS = (0.0, 1e-12, 1e-8, 1e-7, 1e-6, 1e-5, 1e-3)
 _CLOSE = {"rtol": 1e-5, "atol": 1e-6}
 
@@ -122,20 +123,22 @@ def _alone(code: Code, probe: Probe, tables: Sequence[str], norms: Sequence[str]
     wrapper, first = _wrapper(code, probe, tables, norms) or (None, 0)
     if wrapper is None:
         return None
-    for more in dict.fromkeys((0, first)):
-        longer = _longer(code, more)
-        if all(_serves(longer, wrapper, SIZES.but(max_length=one)) for one in _LENGTHS):
-            said = wrapper.sentence + _LONGER.format(more) * bool(more)
+    pads = "source_pad" in code.known and first == SIZES.source_pad + 1
+    for more, also in ((0, ""), (first, ""), *[(1, "source_pad")] * pads):
+        longer = _longer(code, more, also)
+        if all(_serves(longer, wrapper, sizes) for sizes in _SERVED):
+            words = f"{more} and the pad id" if also else f"{more}"
+            said = wrapper.sentence + _LONGER.format(words) * bool(more)
             return longer.wrapped(replace(wrapper, sentence=said))
     return None
 
 
-def _longer(code: Code, more: int) -> Code:
-    """Return `code` built for `more` positions in addition to those of its texts."""
+def _longer(code: Code, more: int, also: str) -> Code:
+    """Return `code` built for `more` positions, and the size `also`, than those of its texts."""
     made = code.construction
     if not more or made is None:
         return code
-    made = replace(made, fillings=with_more(made.fillings, "max_length", more))
+    made = replace(made, fillings=with_more(made.fillings, "max_length", more, also))
     return replace(code, construction=made, build=made)
 
 
