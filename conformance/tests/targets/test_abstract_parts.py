@@ -55,7 +55,7 @@ def test_the_class_with_a_call_is_the_part(tmp_path):
 @pytest.mark.parametrize(
     ("old", "new"),
     [
-        ("q @ k.mT / self.temperature", "q @ k.mT"),
+        ("scores.softmax(-1)", "scores.softmax(-2)"),
         ("q @ k.mT / self.temperature", "q @ k.mT * self.temperature"),
         ("-1e9)", "-1e9).relu()"),
     ],
