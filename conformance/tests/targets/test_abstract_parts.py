@@ -1,8 +1,10 @@
 """Layers built with an attention whose class by annotation has no call, but one that extends it."""
 
 import pytest
-from mistaken_code import adapted, asked_or_broken, broken
+from asking import is_asked_or_fails
+from user_files import write_files
 
+import attentest
 from attentest.targets.models.size_names import sizes_named
 
 LAYER = """
@@ -47,11 +49,18 @@ class EncoderLayer(nn.Module):
 """
 
 
+def checked(folder, text):
+    target = str(write_files(folder, layer=text) / "layer.py:EncoderLayer")
+    return attentest.check(target, clauses=["encoder.layer-formula"])
+
+
 def test_the_class_with_a_call_is_the_part(tmp_path):
-    backend = adapted(tmp_path, "EncoderLayer", LAYER)
-    assert not broken(backend, "encoder.layer-formula")
+    report = checked(tmp_path, LAYER)
+    assert report.conforms, str(report)
+    assert report.compared == 1
 
 
+@pytest.mark.proof
 @pytest.mark.parametrize(
     ("old", "new"),
     [
@@ -61,8 +70,8 @@ def test_the_class_with_a_call_is_the_part(tmp_path):
     ],
 )
 def test_mistakes_in_the_part_are_detected_or_asked_about(tmp_path, old, new):
-    clauses = ("encoder.layer-formula",)
-    assert asked_or_broken(tmp_path, "EncoderLayer", LAYER, old, new, *clauses)
+    assert LAYER.count(old) == 1
+    assert is_asked_or_fails(lambda: checked(tmp_path, LAYER.replace(old, new)))
 
 
 def test_the_inner_width_has_a_name_beside_that_of_the_model():
