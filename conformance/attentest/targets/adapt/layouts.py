@@ -23,18 +23,22 @@ class Layout:
     alone at a time, "ids", token ids (B, L) in the place of (B, L, D): positions depend on
     their number alone, "places", the positions themselves, the "shape" (B, L) of the ids, or their
     "length" L; `swap` are two axes that change places after that, and `column` is the place of an
-    axis of length 1 that is put in at last: images are called with one column or row of pixels.
+    axis of length 1 that is put in at last: images are called with one column or row of pixels, or
+    with as many equal ones as `columns`.
     """
 
     words: str
     fold: Literal["whole", "heads", "alone", "ids", "places", "shape", "length"] = "whole"
     swap: tuple[int, int] | None = None
     column: int | None = None
+    columns: int = 1
 
     def enter(self, x: Tensor) -> Sequence[Tensor]:
         """Return what each call gets of the contract's `x`."""
         turned = [one if self.swap is None else one.transpose(*self.swap) for one in self.split(x)]
-        return turned if self.column is None else [one.unsqueeze(self.column) for one in turned]
+        if self.column is None:
+            return turned
+        return [torch.stack([one] * self.columns, self.column) for one in turned]
 
     def split(self, x: Tensor) -> Sequence[Tensor]:
         """Return `x` as each call gets it, before axes change places: for masks and weights."""
