@@ -25,7 +25,7 @@ def attempts_of_words(thing: Callable[..., Any], unknown: Sequence[str]) -> Iter
 
 def _words(thing: Callable[..., Any], own: str) -> list[str]:
     """Return the words that the argument `own` is compared with: `own == "a"`, `own in ["a"]`."""
-    made = thing.__init__ if inspect.isclass(thing) else thing  # type: ignore[misc]  # of a class
+    made = thing.__init__ if inspect.isclass(thing) else thing
     try:
         tree = ast.parse(textwrap.dedent(inspect.getsource(made)))
     except (OSError, SyntaxError, TypeError):

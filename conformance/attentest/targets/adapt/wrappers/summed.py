@@ -82,7 +82,7 @@ _SERVED = (SIZES, SIZES.but(max_length=4), SIZES.but(max_length=4, source_pad=3)
 """The sizes of texts of the greatest length that an embedding has to serve."""
 _LONGER = "; it is built for more positions than its texts have: {}"
 _EPSILONS = (0.0, 1e-12, 1e-8, 1e-7, 1e-6, 1e-5, 1e-3)
-_CLOSE = {"rtol": 1e-5, "atol": 1e-6}
+_CLOSE = 1e-5
 
 
 @dataclass(frozen=True)
@@ -181,10 +181,10 @@ def _wrapper(
     wrapper = Wrapper(TokensAlone, SUMMED_SOURCE, WIDTH, _WITHOUT.format(", ".join(said)), options)
     rows = wrapper(whole, SIZES)(_TOKENS)
     others = [made for path in added for _, made in [seen.of(path) or (None, rows)]]
-    if not torch.allclose(sum(others, rows), total_rows, **_CLOSE):
+    if not torch.allclose(sum(others, rows), total_rows, rtol=_CLOSE, atol=_CLOSE):
         return None
     firsts = [int(one.rpartition(" ")[2]) for one in said if "position" in one]
-    return wrapper, *(firsts or [0])
+    return wrapper, next(iter(firsts), 0)
 
 
 def _watched(whole: nn.Module, paths: Sequence[str]) -> _Seen:
@@ -216,7 +216,9 @@ def _said(path: str, table: nn.Module, seen: _Seen) -> str:
     first = int(ids.flatten()[0])
     if torch.equal(ids, torch.arange(first, first + ids.shape[1]).expand_as(ids)):
         return f"{path}, one row for each position from {first}"
-    several = table.weight.shape[0] < SIZES.max_length  # that of positions has a row for each
+    several = (
+        len(next(table.parameters())) < SIZES.max_length
+    )  # that of positions has a row for each
     is_one = bool((ids == first).all())
     return f"{path}, its row {first}" if is_one and several else ""
 
