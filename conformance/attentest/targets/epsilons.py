@@ -70,33 +70,47 @@ def other_epsilon(
     if rows is None or not rows.follow(_large(component, known, held)):
         return ""
     if not rows.fit(known):
-        return _sentence(component, "its")
-    return _epsilon_in_single(seen, call, component, held, known)
-
-
-def _epsilon_in_single(
-    seen: Observed,
-    call: Callable[..., Any],
-    component: str,
-    held: Mapping[str, Floats],
-    known: Choices,
-) -> str:
-    """Recognise a norm that has the epsilon of `known` in float64 and a usual one in float32."""
-    single = deepcopy(seen.module).float()
-    rows = _Rows.of(component, lambda x: call(single, x.float()), held, seen.sizes)
-    name, *_ = _OF_NORMS[component]
-    if rows is None or rows.fit(known, error=_SINGLE):
-        return ""
-    own = next(
-        (one for one in EPSILONS if one and rows.fit(known.but(**{name: one}), error=_SINGLE)),
-        None,
-    )
+        alone = _in_single(seen, call, component, held)  # it may be judged in that alone
+        fits = alone is not None and alone.fit(known, error=_SINGLE)
+        return "" if fits else _sentence(component, "its")
+    own = epsilon_in_single(seen, call, component, table, known)
     if own is None:
         return ""
     return (
-        f"its epsilon is {own:g} in float32 and {known[name]:g} in float64, and the spec has one "
-        f"for all precisions: give it one"
+        f"its epsilon is {own:g} in float32 and {known[_OF_NORMS[component][0]]:g} in float64, and "
+        f"the spec has one for all precisions: give it one"
     )
+
+
+def epsilon_in_single(
+    seen: Observed, call: Callable[..., Any], component: str, table: Table, known: Choices
+) -> float | None:
+    """Return the usual epsilon that a norm has in float32 alone, with that of `known` in float64.
+
+    None where it has that of `known` in float32, too, or none that is usual.
+    """
+    if component not in _OF_NORMS:
+        return None
+    held = read(places(component, table, seen.run.own, seen.sizes, known), seen.run.own, seen.sizes)
+    double = _Rows.of(component, lambda x: call(seen.module, x), held, seen.sizes)
+    if double is None or not double.fit(known):
+        return None
+    rows = _in_single(seen, call, component, held)
+    name, *_ = _OF_NORMS[component]
+    if rows is None or rows.fit(known, error=_SINGLE):
+        return None
+    return next(
+        (one for one in EPSILONS if one and rows.fit(known.but(**{name: one}), error=_SINGLE)),
+        None,
+    )
+
+
+def _in_single(
+    seen: Observed, call: Callable[..., Any], component: str, held: Mapping[str, Floats]
+) -> "_Rows | None":
+    """Return the rows that a norm gives in float32."""
+    single = deepcopy(seen.module).float()
+    return _Rows.of(component, lambda x: call(single, x.float()), held, seen.sizes)
 
 
 def inner_epsilon(seen: Observed) -> str:

@@ -204,6 +204,22 @@ def _defines(node: ast.stmt) -> bool:
             calls = [one.func for one in ast.walk(node) if isinstance(one, ast.Call)]
             names = [getattr(one, "attr", getattr(one, "id", "")) for one in calls]
             return all(one in _HARMLESS for one in names)
+        case ast.Try():
+            failed = [one for handler in node.handlers for one in handler.body]
+            tried = [*node.body, *node.orelse, *node.finalbody]
+            return all(map(_defines, tried)) and all(_defines(one) or _says(one) for one in failed)
+    return False
+
+
+def _says(node: ast.stmt) -> bool:
+    """Say whether a statement does nothing, or only says that an optional package is missing."""
+    match node:
+        case ast.Pass():
+            return True
+        case ast.Expr(value=ast.Call(func=ast.Name(id="print") | ast.Attribute(attr="warning"))):
+            return True
+        case ast.Expr(value=ast.Call(func=ast.Attribute(attr="warn" | "info"))):
+            return True
     return False
 
 

@@ -204,3 +204,23 @@ def test_attention_along_another_axis_is_a_question(tmp_path: Path) -> None:
     )
     with pytest.raises(Unclear, match="with one row"):
         adapted(tmp_path, "Attention", source)
+
+
+AVERAGED = """
+from torch import nn
+
+
+class FeedForward(nn.Module):
+    def __init__(self, d_model, d_ff):
+        super().__init__()
+        self.inner, self.outer = nn.Linear(d_model, d_ff), nn.Linear(d_ff, d_model)
+
+    def forward(self, x):
+        return self.outer(self.inner(x).relu()AVERAGE)
+"""
+
+
+def test_an_axis_of_length_1_hides_no_average(tmp_path: Path) -> None:
+    assert adapted(tmp_path, "FeedForward", AVERAGED.replace("AVERAGE", ""))
+    with pytest.raises(Unclear, match=r"with one row: its result holds no tensor of shape"):
+        adapted(tmp_path, "FeedForward", AVERAGED.replace("AVERAGE", ".mean(1, True)"))

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from folders import SUPPORT
 
 import attentest
 
@@ -131,3 +132,15 @@ def test_a_norm_without_an_epsilon_is_said(tmp_path: Path) -> None:
     )
     (one,) = _assumed(tmp_path, "LayerNorm", bare)
     assert "norm_epsilon=0, as measured: a row of one number" in one
+
+
+def test_nothing_is_said_of_rms_norms_in_a_decoder_only_model_of_layer_norms(
+    tmp_path: Path,
+) -> None:
+    text = (SUPPORT / "wild_language_models" / "llama.py").read_text(encoding="utf-8")
+    made = text.replace("= RMSNorm(", "= torch.nn.LayerNorm(").replace("1e-6", "1e-5")
+    file = tmp_path / "own.py"
+    file.write_text(made, encoding="utf-8")
+    said = " ".join(attentest.adapted(f"{file}:Transformer").understood)
+    assert "norm_kind=layer" in said
+    assert "rms_" not in said

@@ -134,10 +134,25 @@ class NoneInSingle(ByPrecision):
         return 0.0 if x.dtype == torch.float32 else 1e-3
 
 
-def test_an_epsilon_of_each_precision_is_asked_about() -> None:
+class WrongInSingle(ByPrecision):
+    """The same with a gain that is squared in float32."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return super().forward(x) * (self.gain if x.dtype == torch.float32 else 1.0)
+
+
+def test_a_norm_with_an_epsilon_of_each_precision_is_judged_in_single_precision() -> None:
+    backend = attentest.adapted(ByPrecision, component="layer_norm")
+    assert "its epsilon in float32, 1e-05, is the one that is meant" in " ".join(backend.assumed)
+    bench = Bench.for_status(backend, effort=1.0)
+    assert judge(bench, "layer_norm.float32").status == "pass"
     with pytest.raises(Unclear, match=r"its epsilon is 1e-05 in float32 and 0\.001 in float64"):
-        attentest.adapted(ByPrecision, component="layer_norm")
-    backend = attentest.adapted(NoneInSingle, component="layer_norm")
+        attentest.adapted(ByPrecision, component="layer_norm", strict=True)
+
+
+@pytest.mark.parametrize("thing", [NoneInSingle, WrongInSingle])
+def test_mistakes_in_single_precision_are_violations(thing: type) -> None:
+    backend = attentest.adapted(thing, component="layer_norm")
     found = judge(Bench.for_status(backend, effort=1.0), "layer_norm.float32")
     assert found.status == "violation"
 

@@ -7,6 +7,7 @@ import torch
 from mistaken_code import adapted, broken
 from torch import nn
 
+import attentest
 from attentest.targets.adapt import Unclear
 from attentest.targets.language_models.numbers.constants import constants
 
@@ -78,6 +79,21 @@ def test_row_of_a_pad_id_that_is_not_trained_is_no_violation(tmp_path: Path) -> 
     backend = adapted(tmp_path, "TextGPT", MODEL)
     assert (backend.limits.trained_pad, backend.limits.pad) == (False, 1)
     assert not broken(backend, "language_model.gradient", "language_model.every-parameter-trained")
+
+
+@pytest.mark.proof
+def test_row_of_a_pad_id_is_not_trained_where_positions_are_given(tmp_path: Path) -> None:
+    placed = MODEL.replace(
+        "forward(self, input_ids)", "forward(self, input_ids, position_ids=None)"
+    )
+    placed = placed.replace(
+        "self.places(torch.arange(size))",
+        "self.places(torch.arange(size) if position_ids is None else position_ids)",
+    )
+    (tmp_path / "own.py").write_text(placed)
+    target = f"{tmp_path / 'own.py'}:TextGPT"
+    report = attentest.check(target, clauses=["language_model.gradient"])
+    assert report.conforms, str(report)
 
 
 @pytest.mark.proof

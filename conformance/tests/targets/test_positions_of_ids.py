@@ -81,6 +81,30 @@ def test_mistakes_in_such_tables_are_detected_or_asked_about(tmp_path, old, new)
     assert is_asked_or_fails(lambda: checked(tmp_path, SOUND.replace(old, new)))
 
 
+OF_LENGTHS = SOUND.replace("forward(self, x)", "forward(self, seq_len, positions=None)").replace(
+    "            batch_size, seq_len = x.size()\n", ""
+)
+
+
+def test_a_table_for_a_number_of_positions_is_judged_and_conforms(tmp_path):
+    report = checked(tmp_path, OF_LENGTHS)
+    assert report.conforms, str(report)
+    assert report.compared == len(CLAUSES)
+    assert "L, the number of positions" in "\n".join(report.inferred)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("1::2] = torch.cos", "1::2] = torch.sin"),
+        ("self.encoding[:seq_len, :]", "self.encoding[1 : seq_len + 1, :]"),
+        ("self.encoding[:seq_len, :]", "self.encoding[seq_len, :].expand(seq_len, -1)"),
+    ],
+)
+def test_mistakes_in_tables_for_a_number_are_detected_or_asked_about(tmp_path, old, new):
+    assert is_asked_or_fails(lambda: checked(tmp_path, OF_LENGTHS.replace(old, new)))
+
+
 OF_TOKENS = """
     import torch
     from torch import nn

@@ -7,6 +7,9 @@ from folders import SUPPORT
 from mistaken_code import adapted, broken
 
 from attentest.targets.adapt import Unclear
+from attentest.targets.adapt.reading import Reading
+from attentest.targets.file_modules import load
+from attentest.targets.language_models.recognition import is_language_model
 from attentest.targets.members import members
 
 WILD = SUPPORT / "wild_models"
@@ -85,3 +88,26 @@ class Transcriber(nn.Module):
 def test_model_of_sounds_is_a_question_that_says_so(tmp_path: Path) -> None:
     with pytest.raises(Unclear, match="hands one of its inputs to a convolution, conv,"):
         adapted(tmp_path, "Transcriber", SOUNDS, component="model")
+
+
+OPTIONAL = """
+from torch import nn
+
+
+class SmallSequenceLM(nn.Module):
+    def __init__(self, vocab_size, d_model):
+        super().__init__()
+        self.embed = nn.Embedding(vocab_size, d_model)
+        self.out = nn.Linear(d_model, vocab_size)
+
+    def forward(self, input_ids=None, attention_mask=None, decoder_input_ids=None):
+        if decoder_input_ids is None:
+            decoder_input_ids = input_ids.roll(1, -1)
+        return self.out(self.embed(input_ids).mean(1, True) + self.embed(decoder_input_ids))
+"""
+
+
+def test_ids_of_a_decoder_that_may_be_left_out_make_no_decoder_only_model(tmp_path: Path) -> None:
+    (tmp_path / "own.py").write_text(OPTIONAL)
+    model = load(tmp_path / "own.py").SmallSequenceLM
+    assert not is_language_model(model, Reading(), "SmallSequenceLM")

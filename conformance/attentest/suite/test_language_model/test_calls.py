@@ -54,6 +54,7 @@ def test_gradient(subject: Subject, draw: Draw) -> None:
     kinds = [one for one in POSITION_KINDS[:0:-1] if one in subject.limits.positions]
     if kinds:
         whole = draw_text(subject, draw, kinds=kinds[:1], layers=1, batch=2, length=3)
+        whole = of_trained_tokens(whole)
         agrees_with_differences(whole.probe, *whole.inputs, draw=draw)
 
 

@@ -32,6 +32,7 @@ from attentest.targets.adapt.assumptions.choices import (
     unusual,
 )
 from attentest.targets.adapt.assumptions.epsilons import given_for_none
+from attentest.targets.adapt.assumptions.precisions import single_alone
 from attentest.targets.adapt.code import Code, code_of, of_instance
 from attentest.targets.adapt.components import component_guessed, component_named
 from attentest.targets.adapt.encoders.embedded import entering_of
@@ -42,7 +43,6 @@ from attentest.targets.adapt.encoders.part_mistake import demand_usual
 from attentest.targets.adapt.encoders.tokens import stack_of
 from attentest.targets.adapt.limits import (
     SEVERAL,
-    any_masks,
     built,
     ignores_dropout,
     is_random_without_dropout,
@@ -79,6 +79,7 @@ from attentest.targets.adapt.wrappers.core import without_norm
 from attentest.targets.adapt.wrappers.networked import network_of_gate
 from attentest.targets.adapt.wrappers.placed import without_positions
 from attentest.targets.adapt.wrappers.projected import without_output
+from attentest.targets.adapt.wrappers.summed import without_sums
 from attentest.targets.adapt.wrappers.turning import turned_by_caller
 from attentest.targets.adapt.wrappers.wrapper import fitting
 from attentest.targets.adapt.writing.backend import Written
@@ -92,7 +93,7 @@ from attentest.targets.models import adaptation as whole
 from attentest.targets.nearest import nearest
 from attentest.targets.searches import adaptation as searches
 from attentest.targets.signatures import without_forward
-from attentest.targets.single import SINGLE, in_single, is_explained
+from attentest.targets.single import is_explained
 from attentest_spec import Backend, Choices
 from attentest_spec.torch import Recipe, TorchBackend
 
@@ -310,7 +311,8 @@ def _adapted(code: Code, reading: Reading) -> Adapted:
     if (other := without_output(code, probe, adapter.returns, found, reading)) is not None:
         return _adapted(other, reading)
     cores = without_norm(code, probe, adapter, found, reading)
-    for other in (*cores, *without_positions(code, probe, reading)):
+    rows = (*without_positions(code, probe, reading), *without_sums(code, probe, reading))
+    for other in (*cores, *rows):
         if (core := fitting(other, reading, _adapted)) is not None:
             return core
     if not reading.anyway and (mask := trust.mask_beside_order(code, probe, adapter)):
@@ -320,10 +322,9 @@ def _adapted(code: Code, reading: Reading) -> Adapted:
         return replace(made, assumed=(*made.assumed, sentence), understood=understood)
     findings, single = identify(backend), None
     if not reading.strict:
-        given = {**probe.given(adapter, keys=5), **any_masks(adapter)}
-        single = in_single(backend, lambda: probe.called(adapter, given), findings, found.choices)
+        single = single_alone(backend, probe, adapter, found, findings)
     if single:
-        backend, findings = replace(backend, limits=single[0]), single[1]
+        backend, findings = replace(backend, limits=single.limits), single.findings
     found = routing.settled(code, adapter, found, findings)
     explained = trust.explained(findings)
     guessed = not (reading.component or component_named(code.name))
@@ -364,7 +365,7 @@ def _adapted(code: Code, reading: Reading) -> Adapted:
         *(code.construction.assumed if code.construction is not None else []),
         *constants.assumed(code.constants),
         *unusual(declared, reading, code),
-        *[SINGLE] * bool(single),
+        *([single.sentence] if single else []),
         *[SEVERAL] * (backend.limits.fewest_heads > 1),
         *[FIXED_DROPOUT] * backend.limits.fixed_dropout,
         *([code.wrapper.sentence] if code.wrapper is not None else []),

@@ -4,7 +4,7 @@ import ast
 import copy
 import inspect
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from types import ModuleType
 from typing import Any
@@ -25,6 +25,7 @@ from attentest.targets.adapt.wrappers.wrapper import Wrapper
 from attentest.targets.comments import comments_on_masks
 from attentest.targets.constants.components import constants_of, varied
 from attentest.targets.origin import Origin, origin
+from attentest.targets.signatures import constructor_arguments
 from attentest_spec import COMPONENTS, Sizes
 from attentest_spec.choices import Value
 
@@ -237,7 +238,20 @@ def _buildable(found: Construction) -> Construction:
     except TypeError:
         return found.with_whole_ratio()
     except Exception:  # code that a user wrote may raise anything; it is reported later
-        return found.with_whole_ratio() if _builds(found.with_whole_ratio()) else found
+        others = [found.with_whole_ratio(), *_with_fewer(found)]
+        return next(filter(_builds, others), found)
+
+
+_OF_TOKENS = frozenset(["source_vocabulary", "target_vocabulary", "max_length"])
+
+
+def _with_fewer(found: Construction) -> Iterator[Construction]:
+    """Yield `found` without one of the sizes of tokens and positions that is None by default."""
+    defaults = {own: one.default for own, one in constructor_arguments(found.make).items()}
+    for own, one in found.fillings.items():
+        if defaults.get(own, "") is None and one.settles and one.settles <= _OF_TOKENS:
+            rest = {name: kept for name, kept in found.fillings.items() if name != own}
+            yield replace(found, fillings=rest)
 
 
 def _builds(found: Construction) -> bool:

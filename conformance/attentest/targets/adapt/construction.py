@@ -27,6 +27,7 @@ from attentest.targets.adapt.fillings import (
     sizes_known,
 )
 from attentest.targets.adapt.names import AT_CALLS, CONFIGURATION, RATIO, SIZES
+from attentest.targets.adapt.objects.compared_words import attempts_of_words
 from attentest.targets.adapt.objects.configuration import Fields, fields_read, holds_settings
 from attentest.targets.adapt.objects.left_out import left_out, makes_norms, said_of
 from attentest.targets.adapt.objects.made_settings import made_settings
@@ -360,12 +361,13 @@ def _question(
 ) -> Unclear:
     name = getattr(thing, "__name__", type(thing).__name__)
     shown = f"{name}({', '.join(constructor_arguments(thing))})"
+    left = sizes_needed(component) - sizes_known(read)
     return Unclear(
         f"{shown} cannot be built as {component}: nothing says what {' and '.join(unknown)} "
         f"{'is' if len(unknown) == 1 else 'are'}.{several_parts(thing, component, unknown)}",
         f"An argument can be a size ({', '.join(SIZES)}), or have a fixed value; what needs more "
         f"is built in a file of your own: {own_recipe(component, name)}.",
-        attempts=list(_attempts(unknown, sizes_needed(component) - sizes_known(read))),
+        attempts=[*attempts_of_words(thing, unknown), *_attempts(unknown, left)],
     )
 
 

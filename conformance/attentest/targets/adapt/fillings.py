@@ -49,6 +49,9 @@ class Filling:
     code: str = ""
 
 
+_WITH_SCORES = ("attention", "encoder_layer", "decoder_layer")
+"""Attention, and the layers that may be built with an attention by itself."""
+
 STACKS = ("encoder", "decoder", "model")
 """Components that have several layers."""
 
@@ -76,7 +79,7 @@ def filling_of(
         return fixed(reading.given[own])
     if size in SIZES:
         return Filling(size, attrgetter(size), frozenset([size]), f"sizes.{size}")
-    if name in TEMPERATURE and component == "attention" and is_required(parameter):
+    if name in TEMPERATURE and component in _WITH_SCORES and is_required(parameter):
         return Filling("sqrt(d_model/heads)", root_of_width, code="head_width(sizes) ** 0.5")
     if name in HEAD_WIDTH or is_head_width(name, parameter.default, arguments):
         return Filling("d_model/heads", head_width, code="head_width(sizes)")

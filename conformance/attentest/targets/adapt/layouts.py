@@ -11,7 +11,7 @@ from torch import Tensor
 from attentest.targets.adapt.components import squashed
 from attentest.targets.adapt.names import words
 
-NUMBERS = ("ids", "places", "shape")
+NUMBERS = ("ids", "places", "shape", "length")
 """The inputs that a call of a positional encoding may get in the place of vectors."""
 
 
@@ -21,20 +21,24 @@ class Layout:
 
     `fold` says what a call gets: the whole tensor, one with the heads in the batch, or one matrix
     alone at a time, "ids", token ids (B, L) in the place of (B, L, D): positions depend on
-    their number alone, "places", the positions themselves, or the "shape" (B, L) of the ids; `swap`
-    are two axes that change places after that, and `column` is the place of an axis of length 1
-    that is put in at last: images are called with one column or row of pixels.
+    their number alone, "places", the positions themselves, the "shape" (B, L) of the ids, or their
+    "length" L; `swap` are two axes that change places after that, and `column` is the place of an
+    axis of length 1 that is put in at last: images are called with one column or row of pixels, or
+    with as many equal ones as `columns`.
     """
 
     words: str
-    fold: Literal["whole", "heads", "alone", "ids", "places", "shape"] = "whole"
+    fold: Literal["whole", "heads", "alone", "ids", "places", "shape", "length"] = "whole"
     swap: tuple[int, int] | None = None
     column: int | None = None
+    columns: int = 1
 
     def enter(self, x: Tensor) -> Sequence[Tensor]:
         """Return what each call gets of the contract's `x`."""
         turned = [one if self.swap is None else one.transpose(*self.swap) for one in self.split(x)]
-        return turned if self.column is None else [one.unsqueeze(self.column) for one in turned]
+        if self.column is None:
+            return turned
+        return [torch.stack([one] * self.columns, self.column) for one in turned]
 
     def split(self, x: Tensor) -> Sequence[Tensor]:
         """Return `x` as each call gets it, before axes change places: for masks and weights."""
@@ -61,6 +65,8 @@ class Layout:
             return f"torch.ones({x}.shape[:2], dtype=torch.int64, device={x}.device)"
         if self.fold == "shape":
             return f"{x}.shape[:2]"
+        if self.fold == "length":
+            return f"{x}.shape[1]"
         if self.fold == "places":
             return f"torch.arange({x}.shape[1], device={x}.device).expand({x}.shape[:2])"
         split = {"heads": heads, "alone": f"{heads}[i]"}.get(self.fold, "")
@@ -99,6 +105,8 @@ def split(x: Tensor, fold: str) -> Sequence[Tensor]:
             return [torch.ones(x.shape[:2], dtype=torch.int64, device=x.device)]
         case "shape":
             return [x.shape[:2]]  # type: ignore[list-item]  # a shape alone
+        case "length":
+            return [x.shape[1]]  # type: ignore[list-item]  # a number alone
         case "places":
             return [torch.arange(x.shape[1], device=x.device).expand(x.shape[:2])]
         case _:
@@ -139,6 +147,10 @@ OF_PLACES = Layout("(B, L), the positions themselves", "places")
 OF_SHAPE = Layout("(B, L) as a shape", "shape")
 """The input of a positional encoding that is given the shape of the token ids alone."""
 
+OF_LENGTH = Layout("L, the number of positions", "length")
+"""The input of a positional encoding that is given the number of positions by its argument."""
+
+_LENGTHS = words("length seqlen seqlength sequencelength numpositions npositions")
 _SHAPES = words("inputidsshape inputshape idsshape inputsshape")
 _PLACES = words(
     "positions position positionids posids pos positionid posid inputpositions inputpos "
@@ -149,7 +161,8 @@ _PLACES = words(
 def layouts(component: str, argument: str = "") -> Sequence[Layout]:
     """Return the layouts in which `component` is written, whose first `argument` has a name."""
     own = squashed(argument)
-    numbers = [OF_PLACES if own in _PLACES else OF_SHAPE if own in _SHAPES else OF_IDS]
+    named = ((OF_PLACES, _PLACES), (OF_SHAPE, _SHAPES), (OF_LENGTH, _LENGTHS))
+    numbers = [next((one for one, known in named if own in known), OF_IDS)]
     numbers = numbers if component == "positional_encoding" else []
     channels: Sequence[Layout] = CHANNELS_FIRST if component in (*_NORMS, *_SUBLAYERS) else ()
     channels = CHANNELS_FIRST[:1] if component == "positional_encoding" else channels

@@ -105,7 +105,7 @@ OFF = {
 
 WIDTH = words(
     "dmodel embeddim embedsize hiddensize nembd dim embdim embeddingdim embeddingsize d width "
-    "modeldim modelsize dimmodel features normalizedshape numhiddens nhid inputdim inputsize "
+    "modeldim modelsize dimmodel features normalizedshape numhiddens nhid ninp inputdim inputsize "
     "infeatures indim emsize embsize hiddendim numfeatures ndim nstate outputdim outputsize "
     "outfeatures kdim vdim keysize querysize valuesize size emb demb embed hidden hiddenwidth "
     "nfeat idim nout hiddenunits numchannels channels inchannels outchannels dtoken tokendim "
@@ -117,7 +117,7 @@ WIDTH = words(
 """The width of the model, input and output widths included."""
 
 INNER = words(
-    "dff dimfeedforward ffdim ffndim dinner innerdim mlpdim intermediatesize ffnhidden ffsize "
+    "dff dimfeedforward ffdim ffndim dinner innerdim mlpdim intermediatesize ffnhidden ffsize nhid "
     "ffnnumhiddens dhidden dhid ffhidden dimff pfdim hiddenfeatures ffnhiddensize "
     "feedforwarddim dmlp hidden hiddendim hiddensize hiddenlayersize hiddenwidth "
     "feedforwardhidden feedforwardsize ffnembeddim intermediatewidth intermediatedim "

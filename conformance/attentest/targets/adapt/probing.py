@@ -167,9 +167,9 @@ def _shapes(adapter: Adapter, given: Given) -> tuple[tuple[int, ...], tuple[int,
 def with_layout(
     probe: Probe, adapter: Adapter, only: str, given: Given
 ) -> tuple[Adapter, list[str]]:
-    """Return `adapter` in the first layout that fits, and why the others do not.
+    """Return `adapter` in the first layout that fits, or as it is, and why others do not.
 
-    `only` is "batch-first" or "sequence-first" where words say it. Unchanged where none fits.
+    `only` is "batch-first" or "sequence-first" where words say it.
     """
     refusals = []
     first = next(iter(adapter.arguments.roles.values()), "")
@@ -178,6 +178,8 @@ def with_layout(
             continue
         tried = replace(adapter, layout=layout)
         found = probe.returned(tried, given)
+        if layout.column is not None and isinstance(found, Returns):  # 1 hides what is averaged
+            found = probe.returned(replace(tried, layout=replace(layout, columns=2)), given)
         if isinstance(found, Returns):
             return replace(tried, returns=found), []
         refusals.append(f"{layout.words}: {found}")
@@ -191,8 +193,7 @@ def swaps_batch(probe: Probe, adapter: Adapter) -> bool:
     """
     given = probe.given(adapter)
     role = next(name for name, value in given.items() if isinstance(value, Tensor))
-    before = probe.called(adapter, given)
-    moved = given[role].clone()
+    before, moved = probe.called(adapter, given), given[role].clone()
     moved[0, 0] = moved[0, 0].flip(-1) + 1.0 if moved.is_floating_point() else moved[0, 0]
     after = probe.called(adapter, _moved(given, role, moved))
     if isinstance(before, str) or isinstance(after, str) or before.shape[:2] != moved.shape[:2]:
@@ -225,15 +226,14 @@ def is_causal(
     reached = _reached_rows(probe, adapter, joined=joined, masked=masked)
     if reached is None:
         return False
-    rows = torch.arange(reached.shape[-1])
-    wanted = rows[None, :] >= rows[:, None]
+    wanted = torch.arange(reached.shape[-1])[None, :] >= torch.arange(reached.shape[-1])[:, None]
     return bool((reached.flatten(1, -2) == wanted[:, None]).all())
 
 
 def sees_all(probe: Probe, adapter: Adapter) -> bool:
     """Say whether each row of an input reaches all rows under a mask that hides nothing."""
-    reached = _reached_rows(probe, adapter, joined=True, masked=True)
-    return reached is not None and bool(reached.all())
+    found = _reached_rows(probe, adapter, joined=True, masked=True)
+    return found is not None and bool(found.all())
 
 
 def _reached_rows(probe: Probe, adapter: Adapter, *, joined: bool, masked: bool) -> Tensor | None:

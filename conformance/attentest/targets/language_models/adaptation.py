@@ -123,7 +123,8 @@ def _declared(inferred: Inferred, reading: Reading) -> tuple[dict[str, Value], s
     held = {**unmeasured, **inferred.choices}
     profile = DEFAULT if reading.strict else nearest(held)
     for name in PROFILES[profile].choices:
-        held.setdefault(name, PAPER[name])
+        if not name.startswith("rms") or held["norm_kind"] == "rms":
+            held.setdefault(name, PAPER[name])
     return declared_choices(held, reading), profile
 
 

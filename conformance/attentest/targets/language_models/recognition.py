@@ -23,6 +23,9 @@ _NAMED = re.compile(
 _MASKED = re.compile(r"masked(lm|languagemodel)|mlm$")
 """Names of models that fill in tokens: their files may speak of later ones all the same."""
 
+_OF_DECODERS = ("decoderinputids", "decoderinput")
+"""Arguments that only models of two sides have, where they can be left out, too."""
+
 _EMBEDS = re.compile(r"(?i)vocab|embed|tokens|input_ids")
 
 
@@ -50,8 +53,10 @@ def is_language_model(thing: Any, reading: Reading, name: str) -> bool:
 
 
 def takes_tokens_alone(thing: type[nn.Module]) -> bool:
-    """Say whether a call needs one input, besides what says where a text begins."""
+    """Say whether a call takes one input, besides what says where a text begins."""
     parameters = list(inspect.signature(thing.forward).parameters.values())[1:]
+    if any(squashed(one.name) in _OF_DECODERS for one in parameters):
+        return False
     loose = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
     needed = [
         one.name

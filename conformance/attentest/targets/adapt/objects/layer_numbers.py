@@ -22,7 +22,7 @@ def as_a_later_layer(found: Construction) -> Construction:
         return found
     later = dataclasses.replace(
         found,
-        fillings={**_with_one_more(found.fillings), index[0]: fixed(1)},
+        fillings={**with_more(found.fillings, "layers", 1), index[0]: fixed(1)},
         remark=LATER.format(index[0]),
     )
     try:
@@ -33,18 +33,27 @@ def as_a_later_layer(found: Construction) -> Construction:
     return later if names[0] < names[1] else found
 
 
-_ONE_MORE = Filling(
-    "layers + 1", lambda sizes: sizes.layers + 1, frozenset(["layers"]), "sizes.layers + 1"
-)
+def with_more(
+    fillings: Mapping[str, Filling], size: str, more: int, also: str = ""
+) -> dict[str, Filling]:
+    """Return `fillings` with `more` in addition to the size `size`, nested or not.
 
-
-def _with_one_more(fillings: Mapping[str, Filling]) -> dict[str, Filling]:
-    """Return `fillings` with one layer more in the place of the number of layers, nested or not."""
+    `also` is another size that is added, "" for none.
+    """
+    added = f"{size} + {more}" + f" + {also}" * bool(also)
+    increased = Filling(
+        added,
+        lambda sizes: getattr(sizes, size) + more + (getattr(sizes, also) if also else 0),
+        frozenset([size]),
+        " + ".join(f"sizes.{one}" for one in (size, also) if one) + f" + {more}",
+    )
     found = {}
     for own, one in fillings.items():
         if isinstance(one.value, Construction):
-            inner = dataclasses.replace(one.value, fillings=_with_one_more(one.value.fillings))
+            inner = dataclasses.replace(
+                one.value, fillings=with_more(one.value.fillings, size, more, also)
+            )
             found[own] = Filling(f"({inner.words})", inner, inner.known)
         else:
-            found[own] = _ONE_MORE if one.settles == {"layers"} else one
+            found[own] = increased if one.settles == {size} else one
     return found

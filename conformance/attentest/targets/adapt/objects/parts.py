@@ -75,13 +75,19 @@ def _is_written(annotation: Any) -> bool:
 
 def _written(annotation: type[nn.Module]) -> Iterator[type[nn.Module]]:
     """Yield the class of an annotation, those of its file made of it where it is abstract."""
-    if not inspect.isabstract(annotation):
+    if not _is_abstract(annotation):
         yield annotation
         return
     for one in vars(sys.modules[annotation.__module__]).values():
         made = inspect.isclass(one) and issubclass(one, annotation)
-        if made and not inspect.isabstract(one):
+        if made and not _is_abstract(one):
             yield one
+
+
+def _is_abstract(one: type[nn.Module]) -> bool:
+    """Say whether a class has no call of its own, as some have that are no abstract base class."""
+    undefined = one.forward is nn.Module.forward
+    return inspect.isabstract(one) or undefined or hasattr(one.forward, "__isabstractmethod__")
 
 
 def _different(classes: Iterator[type[nn.Module]]) -> Iterator[type[nn.Module]]:

@@ -132,6 +132,9 @@ def _self_first(labels: list[str], groups: list[list[Unit]], run: Run, above: st
 
 def _norms(slots: list[str], norms: list[Unit], run: Run) -> Part:
     """Return the norms of the sublayers: one for all, or one for each."""
+    called = [unit for unit in norms if unit.path in run.order]
+    if len(norms) > len(slots) == len(called):  # the others are those of parts that are off
+        norms = called
     if len(norms) == 1:
         orders = [norms * len(slots)]
     elif len(norms) < len(slots):

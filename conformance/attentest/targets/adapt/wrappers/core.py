@@ -88,7 +88,7 @@ def without_norm(
         return
     if code.construction is None or not isinstance(module, nn.Module):
         return
-    norms = _norms(module, probe.dtype)
+    norms = norms_of(module, probe.dtype)
     if not norms and adds_at_zero(probe, adapter):
         yield code.wrapped(Wrapper(Core, CORE_SOURCE, WIDTH, _SUM_TAKEN_OFF, _sum_alone(adapter)))
     if len(norms) != 1 or (found.table and not found.unplaced):
@@ -151,7 +151,7 @@ def _adds_its_input(probe: Probe, adapter: Adapter, norm: str) -> bool:
     return is_last or torch.allclose(after - before, moved - given[role], rtol=1e-4, atol=1e-4)
 
 
-def _norms(module: nn.Module, dtype: torch.dtype) -> list[str]:
+def norms_of(module: nn.Module, dtype: torch.dtype) -> list[str]:
     """Return the paths of the outermost parts that are norms by their parameters and numbers."""
     found: list[str] = []
     for path, one in module.named_modules():

@@ -1,0 +1,60 @@
+"""Code that is judged in single precision alone: all of it computes in that, or a norm's epsilon.
+
+Some norms have another epsilon in float32 than in all other precisions.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from attentest.analysis.identify import Finding, identify
+from attentest.targets.adapt.adapter import Adapter
+from attentest.targets.adapt.limits import any_masks
+from attentest.targets.adapt.parameters.found import FoundTable
+from attentest.targets.adapt.probing import Probe
+from attentest.targets.epsilons import epsilon_in_single
+from attentest.targets.single import SINGLE, in_single
+from attentest_spec import Backend, Choices, Limits
+
+OF_EPSILON = (
+    "assumed that its epsilon in float32, {:g}, is the one that is meant, and judged in float32 "
+    "alone: in float64 it is {:g}. If one is meant for all precisions, this is a mistake, and "
+    "--strict reports it"
+)
+_EPSILONS = {"layer_norm": "norm_epsilon", "rms_norm": "rms_epsilon"}
+
+
+@dataclass(frozen=True)
+class Single:
+    """Limits without double precision, what is measured within them, and why, in one sentence."""
+
+    limits: Limits
+    findings: dict[str, Finding]
+    sentence: str
+
+
+def single_alone(
+    backend: Backend,
+    probe: Probe,
+    adapter: Adapter,
+    found: FoundTable,
+    findings: Mapping[str, Finding],
+) -> Single | None:
+    """Return what holds for `backend` in single precision, None where double precision is judged.
+
+    `findings` are what is measured in double precision.
+    """
+    given = {**probe.given(adapter, keys=5), **any_masks(adapter)}
+    rounded = in_single(backend, lambda: probe.called(adapter, given), findings, found.choices)
+    if rounded is not None:
+        return Single(*rounded, SINGLE)
+    name = _EPSILONS.get(adapter.component, "")
+    if not name or found.observed is None:
+        return None
+    shown = {own: one.measured for own, one in findings.items() if one.measured is not None}
+    known = Choices.of({**found.choices, **shown})
+    own = epsilon_in_single(found.observed, adapter, adapter.component, found.table, known)
+    if own is None:
+        return None
+    limits = replace(backend.limits, precisions=("float32",))
+    again = identify(replace(backend, limits=limits))  # type: ignore[type-var]
+    return Single(limits, again, OF_EPSILON.format(own, known[name]))
