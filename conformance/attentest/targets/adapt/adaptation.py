@@ -137,7 +137,6 @@ def adapt(
         return thing
     probing.MISSING.clear()
     asked = reading or Reading()
-
     read_as = of_its_numbers(lambda one, asked: _adapt(one, asked, name, home), name)
 
     def read(reading: Reading) -> Backend:

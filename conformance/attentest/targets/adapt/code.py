@@ -22,7 +22,7 @@ from attentest.targets.adapt.probing import SIZES, undisturbed
 from attentest.targets.adapt.reading import Reading, Unclear
 from attentest.targets.adapt.wrappers.caller import held_by_caller
 from attentest.targets.adapt.wrappers.wrapper import Wrapper
-from attentest.targets.comments import comments_on_masks
+from attentest.targets.comments import words_on
 from attentest.targets.constants.components import constants_of, varied
 from attentest.targets.origin import Origin, origin
 from attentest.targets.signatures import constructor_arguments
@@ -161,7 +161,7 @@ def code_of(thing: Any, reading: Reading, name: str = "") -> Code:
         thing,
         lambda sizes: _Called(copied_at(thing, constants, sizes)),
         _signature(thing, own),
-        "\n".join(filter(None, _words_on(thing))),
+        words_on(thing),
         of_function=constants,
     )
 
@@ -201,15 +201,10 @@ def _of_class(
         thing,
         built,
         signature,
-        "\n".join(filter(None, (_own_doc(thing), *_words_on(call or _call(thing))))),
+        words_on(call or _call(thing), thing),
         built,
         (f"built as {name}({built.words})",) if built.words else (),
     )
-
-
-def _words_on(call: Callable[..., Any]) -> list[str]:
-    """Return what documents a call, with the comments on its masks."""
-    return [inspect.getdoc(call) or "", *comments_on_masks(call)]
 
 
 def _projects_itself(thing: Any) -> bool:
@@ -281,7 +276,7 @@ def _of_instance(thing: nn.Module, reading: Reading, name: str) -> Code:
         thing,
         lambda sizes: copy.deepcopy(thing).eval(),
         _signature(thing.forward, own.__name__),
-        "\n".join(filter(None, (_own_doc(own), *_words_on(thing.forward)))),
+        words_on(thing.forward, own),
     )
 
 
@@ -386,11 +381,6 @@ def _literal(node: ast.expr) -> Any:
 def _without_self(signature: inspect.Signature) -> inspect.Signature:
     _, *rest = signature.parameters.values()
     return signature.replace(parameters=rest)
-
-
-def _own_doc(thing: Callable[..., Any]) -> str:
-    """Return the documentation of a class, and not that of the one it inherits from."""
-    return inspect.cleandoc(thing.__doc__ or "")
 
 
 @dataclass(frozen=True)
