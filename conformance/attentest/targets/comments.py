@@ -11,16 +11,16 @@ _VALUE = re.compile(r"\b(true|false|[01]|ones?|zeros?)\b", re.IGNORECASE)
 """The values that the comment on a mask has to name."""
 
 
-def words_on(call: Callable[..., Any], owner: type | None = None) -> str:
+def words_on(call: Callable[..., Any], owner: Callable[..., Any] | None = None) -> str:
     """Return what documents a call and the class `owner` of it, with the comments on its masks.
 
     The documentation of a class is not that of the one which it inherits from.
     """
     own = inspect.cleandoc(owner.__doc__ or "") if owner else ""
-    return "\n".join(filter(None, [own, inspect.getdoc(call) or "", *_comments_on_masks(call)]))
+    return "\n".join(filter(None, [own, inspect.getdoc(call) or "", *comments_on_masks(call)]))
 
 
-def _comments_on_masks(call: Callable[..., Any]) -> Iterator[str]:
+def comments_on_masks(call: Callable[..., Any]) -> Iterator[str]:
     """Yield what comments say of the masks that `call` takes: "mask: True = a real token".
 
     They stand where the argument is declared, or where it is asked whether it is given: what
