@@ -1,11 +1,10 @@
 """The meaning of the mask of a decoder-only model: what its numbers show, and what words say."""
 
-import inspect
 from typing import Any
 
 from attentest.targets.adapt.masks import meanings_by_words
 from attentest.targets.adapt.reading import Contrary, Reading
-from attentest.targets.comments import comments_on_masks
+from attentest.targets.comments import words_on
 from attentest.targets.language_models.calling import MASK_FORMS, Call
 
 _HIDES = MASK_FORMS["True is padding"]
@@ -28,7 +27,7 @@ def doubts_of_mask(name: str, model: Any, call: Call, reading: Reading) -> list[
     if not own or reading.meaning_of(own) or reading.anyway:
         return []
     used = "blocks" if call.mask_form == _HIDES else "keep"
-    meanings, source = meanings_by_words(own, _words(model))
+    meanings, source = meanings_by_words(own, words_on(getattr(model, "forward", model), model))
     stated = [one for one in meanings if one in _SAID] if source == "documentation" else []
     if stated and used not in meanings:
         raise Contrary(
@@ -42,9 +41,3 @@ def doubts_of_mask(name: str, model: Any, call: Call, reading: Reading) -> list[
         f"assumed that {own} marks the padding (True hides a token), as measured: a mistake if it "
         f"is meant to mark the tokens"
     ]
-
-
-def _words(model: Any) -> str:
-    called = getattr(model, "forward", model)
-    documented = (inspect.getdoc(model), inspect.getdoc(called))
-    return "\n".join([*filter(None, documented), *comments_on_masks(called)])
