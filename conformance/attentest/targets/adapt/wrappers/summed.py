@@ -216,11 +216,9 @@ def _said(path: str, table: nn.Module, seen: _Seen) -> str:
     first = int(ids.flatten()[0])
     if torch.equal(ids, torch.arange(first, first + ids.shape[1]).expand_as(ids)):
         return f"{path}, one row for each position from {first}"
-    several = (
-        len(next(table.parameters())) < SIZES.max_length
-    )  # that of positions has a row for each
     is_one = bool((ids == first).all())
-    return f"{path}, its row {first}" if is_one and several else ""
+    of_positions = len(next(table.parameters())) >= SIZES.max_length
+    return f"{path}, its row {first}" if is_one and not of_positions else ""
 
 
 def _ends_in(seen: _Seen, path: str, norm: nn.Module) -> bool:
@@ -229,9 +227,8 @@ def _ends_in(seen: _Seen, path: str, norm: nn.Module) -> bool:
     if found is None or not torch.equal(found[1], seen.result):
         return False
     x, made = found
-    shift = made - made  # a bias has its size, and is the value at a row of zeros
     with torch.no_grad():
-        shift = norm(torch.zeros_like(x))
+        shift = norm(torch.zeros_like(x))  # the bias, where there is one
     centred = x - x.mean(-1, keepdim=True)
     for rows in (centred, x):
         for epsilon in _EPSILONS:
