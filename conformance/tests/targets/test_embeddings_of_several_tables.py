@@ -87,3 +87,14 @@ def test_strict_reading_asks(tmp_path):
 def test_mistakes_among_the_tables_are_detected_or_asked_about(tmp_path, old, new):
     own, clause = "BertEmbeddings", "embedding.scale"
     assert asked_or_broken(tmp_path, own, FIRST, old, new, clause)
+
+
+def test_table_that_the_call_does_not_use_is_asked_about(tmp_path):
+    with pytest.raises(Unclear, match=r"no place for position_embeddings\.weight"):
+        adapted(
+            tmp_path,
+            "BertEmbeddings",
+            FIRST.replace("words + positions +", "words +").replace(
+                "        positions = self.position_embeddings(position_ids)\n", ""
+            ),
+        )

@@ -167,8 +167,8 @@ def _wrapper(
     own = [path for path in tables if _is_of_tokens(seen, path)]
     added = tuple(path for path in tables if path in used and path not in own)
     norm = [path for path in norms if path in used]
-    if len(own) != 1 or not added or len(norm) > 1:
-        return None
+    if len(own) != 1 or not added or len(norm) > 1 or not set(tables) <= set(used):
+        return None  # a table that the call does not use may be a mistake
     said = [_said(path, whole.get_submodule(path), seen) for path in added]
     if not all(said) or sum("position" in one for one in said) > 1:
         return None
