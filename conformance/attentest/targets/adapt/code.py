@@ -21,6 +21,7 @@ from attentest.targets.adapt.objects.layer_numbers import as_a_later_layer
 from attentest.targets.adapt.probing import SIZES, undisturbed
 from attentest.targets.adapt.reading import Reading, Unclear
 from attentest.targets.adapt.wrappers.caller import held_by_caller
+from attentest.targets.adapt.wrappers.weights import weights_of_caller
 from attentest.targets.adapt.wrappers.wrapper import Wrapper
 from attentest.targets.comments import words_on
 from attentest.targets.constants.components import constants_of, varied
@@ -129,7 +130,8 @@ class Code:
     @property
     def known(self) -> frozenset[str]:
         """The sizes that it is built with."""
-        return self.construction.known if self.construction else frozenset()
+        built = self.construction.known if self.construction else frozenset()
+        return built | self.wrapper.known if self.wrapper else built
 
 
 def code_of(thing: Any, reading: Reading, name: str = "") -> Code:
@@ -147,7 +149,8 @@ def code_of(thing: Any, reading: Reading, name: str = "") -> Code:
     component = _component(_telling(own, thing), reading)
     if inspect.isroutine(thing) and (module := _module_made(thing, component, reading)):
         return _of_class(thing, reading, own, module.forward)
-    if (held := held_by_caller(thing, component, reading)) is not None:
+    held = held_by_caller(thing, component, reading) or weights_of_caller(thing, component, reading)
+    if held is not None:
         around, signature = held
         plain = Code(
             own, component, thing, lambda sizes: thing, signature, inspect.getdoc(thing) or ""

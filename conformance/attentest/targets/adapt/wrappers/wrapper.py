@@ -12,6 +12,7 @@ from attentest_spec import Sizes
 
 WIDTH, HEAD_WIDTH = "sizes.d_model", "sizes.d_model // max(1, sizes.heads)"
 WIDTHS = "(sizes.d_model, sizes.d_ff)"
+SHAPES = "(sizes.d_model, sizes.d_ff, max(1, sizes.heads))"
 """The sizes that a wrapper may be built with, as expressions of `sizes`."""
 
 
@@ -20,7 +21,7 @@ class Wrapper:
     """The class `cls`, called with a module, the size `width` and `options`.
 
     `source` is its code as a text of its own, and `sentence` says what it does. Choices that it
-    `decides` are none of the module's.
+    `decides` are none of the module's. `known` are the sizes that it gives the code.
     """
 
     cls: type[nn.Module]
@@ -29,9 +30,12 @@ class Wrapper:
     sentence: str
     options: Mapping[str, Any] = field(default_factory=dict)
     decides: tuple[str, ...] = ()
+    known: frozenset[str] = frozenset()
 
-    def size(self, sizes: Sizes) -> int | tuple[int, int]:
+    def size(self, sizes: Sizes) -> int | tuple[int, ...]:
         """Return the size that it is built with."""
+        if self.width == SHAPES:
+            return sizes.d_model, sizes.d_ff, max(1, sizes.heads)
         if self.width == WIDTHS:
             return sizes.d_model, sizes.d_ff
         return sizes.d_model if self.width == WIDTH else sizes.d_model // max(1, sizes.heads)
