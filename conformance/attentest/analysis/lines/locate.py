@@ -16,6 +16,7 @@ from attentest.analysis.lines.explain import (
     explain_argument,
     explain_extra,
     explain_left_out,
+    explain_undeclared,
 )
 from attentest.analysis.lines.formula import Formula
 from attentest.analysis.lines.formula import Step as FormulaStep
@@ -220,6 +221,8 @@ def _explained(alignment: Alignment, finding: Finding) -> Explanation:
     said = _compared(alignment, finding)
     if unused(alignment, said.step) is not None:
         return Explanation(said.step, said.step.text, UNUSED, exact=True)
+    if "activation" not in alignment.case.subject.declared:
+        return explain_undeclared(said, finding.operation.outputs[0].array)
     return said
 
 
