@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from attentest.analysis.lines.alignment import Alignment
 from attentest.analysis.lines.callers import differing_call, takes_each_once
 from attentest.analysis.lines.cases import TOLERANCES, Case, own_cases, wrong_calls
-from attentest.analysis.lines.earlier import is_earliest
+from attentest.analysis.lines.earlier import is_earliest, written_before
 from attentest.analysis.lines.explain import (
     UNEXPLAINED,
     Explanation,
@@ -214,6 +214,8 @@ def _found(alignment: Alignment, end: float) -> Found | None:
     same = is_silent(choices, alignment.case.subject.choices)
     proved = finding.cured and is_earliest(alignment, finding)
     covered = len(alignment.covered_steps)
+    if not (proved or said.exact):
+        place = written_before(alignment, finding.operation) or place
     return Found(place, finding, said, choices, proved, confirmed=proved and same, covered=covered)
 
 
