@@ -303,7 +303,7 @@ def _configuration(
     if fields.found and not fields.missing:  # some are read where there is dropout alone
         fields.found |= read_at(PROBED.but(dropout=0.5)).found
     if not fields.found or (fields.missing and not _builds(thing, {**rest, own: _made(fields)})):
-        if (written := _settings(thing, own, rest, component, reading)) is not None:
+        if not fields.by_key and (written := _settings(thing, own, rest, component, reading)):
             return written
         if fields.missing:
             raise _question(thing, component, [fields.missing[-1]], fields.found.values())

@@ -55,7 +55,7 @@ def _stated(thing: Callable[..., Any], model: nn.Module) -> Iterator[tuple[str, 
     for words in (type(model).__doc__, inspect.getdoc(thing), _of_module(model)):
         for sentence in re.split(r"[.;,:]\s|\n\s*\n", words or ""):
             if _TIED.search(sentence) and not _OPEN.search(sentence):
-                yield f"its documentation ({' '.join(sentence.split())!r})", True
+                yield f"its documentation ({' '.join(sentence.split()).rstrip('.')!r})", True
 
 
 def _of_module(model: nn.Module) -> str:
