@@ -361,7 +361,8 @@ def _question(
 ) -> Unclear:
     name = getattr(thing, "__name__", type(thing).__name__)
     shown = f"{name}({', '.join(constructor_arguments(thing))})"
-    left = sizes_needed(component) - sizes_known(read)
+    needed = {*sizes_needed(component), *["max_length"] * (component == "positional_encoding")}
+    left = needed - sizes_known(read)
     return Unclear(
         f"{shown} cannot be built as {component}: nothing says what {' and '.join(unknown)} "
         f"{'is' if len(unknown) == 1 else 'are'}.{several_parts(thing, component, unknown)}",
