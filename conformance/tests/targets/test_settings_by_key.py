@@ -66,5 +66,5 @@ class PositionalEncoding(nn.Module):
 
 def test_key_that_may_be_the_longest_text_is_tried_as_that(tmp_path: Path) -> None:
     folder = write_files(tmp_path, positions=POSITIONS)
-    with pytest.raises(Unclear, match="--argument max_length=length .*: with it the numbers"):
+    with pytest.raises(Unclear, match=r"--argument max_length=length .*: with it the numbers"):
         attentest.adapted(f"{folder / 'positions.py'}:PositionalEncoding")

@@ -153,10 +153,11 @@ def _of_effect(
     """Return the line of a mistake that no value shows; it is known for torch alone."""
     if is_jax(subject.backend):
         return None
-    from attentest.analysis.lines.effects import draw_in_evaluation, end_of_gradient, weak_fill
+    from attentest.analysis.lines import effects
 
-    ended = end_of_gradient(subject, steps) or weak_fill(subject, steps) if gradients else None
-    return ended or draw_in_evaluation(subject, steps)
+    of_gradients = (effects.root_of_zero, effects.end_of_gradient, effects.weak_fill)
+    ways = (*(of_gradients if gradients else ()), effects.draw_in_evaluation)
+    return next(filter(None, (one(subject, steps) for one in ways)), None)
 
 
 def _first(subject: Subject, component: str, method: str) -> Found | None:
