@@ -161,8 +161,9 @@ class Limits:
     def fitted(self, sizes: Sizes) -> Sizes:
         """Return `sizes` inside the limits: an odd width is doubled where none is supported.
 
-        So is a width that fewer heads than there must be would divide, and they would not, and one
-        that is too small is multiplied.
+        So is the model's where that of a head is odd: heads that are turned have pairs of columns.
+        One that fewer heads than there must be would divide, and they would not, is multiplied, and
+        so is one that is too small.
         Where the two sides share a pad id or a vocabulary, it is that of the source.
         """
         fitted = sizes
@@ -173,7 +174,8 @@ class Limits:
             fitted = fitted.but(heads=self.fewest_heads, d_model=width)
         if 0 < fitted.d_model < self.least_width:
             fitted = fitted.but(d_model=fitted.d_model * -(-self.least_width // fitted.d_model))
-        if not self.odd_width and fitted.d_model % 2:
+        is_odd = fitted.d_model % 2 or fitted.d_model % (2 * fitted.heads) == fitted.heads
+        if not self.odd_width and is_odd:
             fitted = fitted.but(d_model=2 * fitted.d_model)
         if self.one_key_head:
             fitted = fitted.but(kv_heads=1)

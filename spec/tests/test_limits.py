@@ -21,6 +21,14 @@ def test_sizes_are_fitted_to_the_limits() -> None:
     assert Limits(own_vocabularies=False).fitted(sizes) == sizes.but(target_vocabulary=11)
 
 
+def test_heads_of_an_odd_width_are_doubled_where_no_odd_width_is_taken() -> None:
+    limits = Limits(odd_width=False)
+    wide = Sizes(d_model=24, heads=8)
+    assert limits.fitted(wide) == wide.but(d_model=48)
+    assert limits.fitted(wide.but(heads=4)) == wide.but(heads=4)
+    assert Limits().fitted(wide) == wide
+
+
 def test_an_inner_width_may_be_a_fraction_of_the_width() -> None:
     limits = Limits(inner=8 / 3)
     assert [limits.fitted(Sizes(d_model=width)).d_ff for width in (3, 48, 64)] == [8, 128, 170]

@@ -5,6 +5,7 @@ from asking import is_asked_or_fails
 from user_files import write_files
 
 import attentest
+from attentest.targets.members import members
 from attentest.targets.models.size_names import sizes_named
 
 LAYER = """
@@ -79,3 +80,36 @@ def test_the_inner_width_has_a_name_beside_that_of_the_model():
     assert next(sizes_named("ninp", held, "")) == "d_model"
     assert next(sizes_named("nhid", held, "")) == "d_ff"
     assert next(sizes_named("nhid", ["ntoken", "nhead", "nhid"], "")) == "d_model"
+
+
+BASE = """
+from torch import nn
+
+
+class BaseLayer(nn.Module):
+    def __init__(self, d_model: int):
+        super().__init__()
+        self.d_model = d_model
+
+
+class FeedForward(BaseLayer):
+    def __init__(self, d_model: int, d_ff: int):
+        super().__init__(d_model)
+        self.inner, self.outer = nn.Linear(d_model, d_ff), nn.Linear(d_ff, d_model)
+
+    def forward(self, x):
+        return self.outer(self.inner(x).relu())
+
+
+class OtherLayer(nn.Module):
+    pass
+"""
+
+
+def test_base_class_without_a_call_is_no_component(tmp_path):
+    found = members(str(write_files(tmp_path, layer=BASE) / "layer.py"))
+    assert {one.name: bool(one.component) for one in found} == {
+        "BaseLayer": False,
+        "FeedForward": True,
+        "OtherLayer": True,
+    }

@@ -54,6 +54,11 @@ def test_name_that_ends_in_the_words_of_a_block_is_one() -> None:
     assert component_guessed("ResidualAttention") != "encoder_layer"
 
 
+def test_name_of_what_layers_have_is_none() -> None:
+    assert component_guessed("LayerScale") == component_guessed("LayerDropout") == ""
+    assert component_guessed("ScaledLayer") == "encoder_layer"
+
+
 def test_name_that_says_where_norms_of_a_layer_are_is_that_of_a_layer() -> None:
     assert component_guessed("DeepNormLayer") == "encoder_layer"
     assert component_guessed("ResPostNormBlock") == "encoder_layer"

@@ -12,12 +12,15 @@ import numpy as np
 
 from attentest.analysis.lines.alignment import Alignment
 from attentest.analysis.lines.matching import as_mask
-from attentest.analysis.lines.recording import Value
+from attentest.analysis.lines.recording import Operation, Place, Value
 from attentest.analysis.lines.search import Finding
 from attentest_spec.setting import Array
 
 _MOST = 24
 """The number of other values of the earlier lines that are tried."""
+
+_FAR = 4
+"""The number of operations behind a line among which one that writes is looked for."""
 
 _ARRANGING = {
     *("einsum", "transpose", "permute", "movedim", "swapaxes", "swapdims", "mT", "T", "t"),
@@ -40,6 +43,23 @@ def is_earliest(alignment: Alignment, finding: Finding) -> bool:
     case = alignment.case
     others = [*_taken(border, finding), *_meant_otherwise(border)][:_MOST]
     return not any(case.is_right(case.call(puts, alignment.own)) for puts in others)
+
+
+def written_before(alignment: Alignment, operation: Operation) -> Place | None:
+    """Return the line that writes into the one value of `operation` that no formula explains.
+
+    What is written in parts, as the sum over experts is, is no step until it is complete. None
+    where there are several such values, or nothing is written into it.
+    """
+    one = operation
+    for _ in range(_FAR):
+        made = [value.made for value in one.inputs if not alignment.is_clean(value)]
+        if len(made) != 1 or made[0] is None:
+            return None
+        one = made[0]
+        if one.in_place:
+            return one.place
+    return None
 
 
 def _border(alignment: Alignment, finding: Finding) -> list[Value]:

@@ -93,6 +93,48 @@ def end_of_gradient(subject: Subject, steps: Sequence[Step]) -> Location | None:
     return None
 
 
+class _Roots(TorchRecording):
+    """Records the first line that takes a root of zero, of which a gradient is asked."""
+
+    def __init__(self) -> None:
+        super().__init__(keep=False)
+        self.place: Place | None = None
+
+    def __torch_function__(
+        self, func: Any, types: Any, args: Sequence[Any] = (), kwargs: Any = None
+    ) -> Any:
+        """Run the function, and look at its result."""
+        result = func(*args, **(kwargs or {}))
+        is_root = name_of(func) in _ROOTS and isinstance(result, Tensor) and result.requires_grad
+        if self.place is None and is_root and bool((result == 0).any()):
+            frames = self._frames()
+            self.place = place_of(frames[0]) if frames else None
+        return result
+
+
+_ROOTS = {"sqrt", "sqrt_", "norm", "vector_norm", "linalg_norm", "linalg_vector_norm", "std"}
+"""The functions whose slope at zero is infinite."""
+
+
+def root_of_zero(subject: Subject, steps: Sequence[Step]) -> Location | None:
+    """Return the line that takes the root of zero, where a gradient is not finite."""
+    for step, part in _parts(subject, steps):
+        found = _answer(step.outcome)
+        if not isinstance(found, Gradient) or _is_finite(found):
+            continue
+        seen = _Roots()
+        seen.run(lambda: step.ask(part))  # noqa: B023
+        if seen.place is not None:
+            said = "a root of zero, whose slope is infinite"
+            return _location(seen.place, "gradient", "epsilon inside the root", said)
+    return None
+
+
+def _is_finite(found: Gradient) -> bool:
+    given = [one for one in (*found.inputs, *found.parameters.values()) if one is not None]
+    return all(bool(np.isfinite(one).all()) for one in given)
+
+
 class _Filled(TorchRecording):
     """Records the first line whose result holds the number `fill`, which none before it holds."""
 

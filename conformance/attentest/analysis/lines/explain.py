@@ -15,6 +15,9 @@ from attentest_spec.setting import Array
 _DEPTH = 12
 """The number of steps that one operation may compute at once, as a fused kernel does."""
 
+_NEAR = 0.15
+"""The difference from an option, as a part of the largest value, up to which it is near."""
+
 UNEXPLAINED = ""
 """The text of a value that no known mistake gives."""
 
@@ -116,6 +119,25 @@ def explain(
             return Explanation(user, user.text, text, exact=True)
     known = _what_is_known(actual, step, matcher)
     return Explanation(step, step.text, known, exact=known != UNEXPLAINED)
+
+
+def explain_undeclared(said: Explanation, actual: Array) -> Explanation:
+    """Return what is `said` of an activation that is none of the options, where none is declared.
+
+    The nearest option is named where it is near the value, which is `actual`.
+    """
+    step, any_option = said.step, "an activation of the specification"
+    if step.name != "activated" or said.computed != UNEXPLAINED:
+        return said
+    options = [(step.text, step.value)] + [
+        (one.text, np.asarray(one.compute(*(other.value for other in step.inputs))))
+        for one in step.mistakes
+    ]
+    alike = [(text, value) for text, value in options if value.shape == actual.shape]
+    apart = sorted((float(np.abs(value - actual).max()), text) for text, value in alike)
+    is_near = bool(apart) and apart[0][0] < _NEAR * float(np.abs(actual).max())
+    nearest = f", of which {apart[0][1]} is nearest" if is_near else ""
+    return replace(said, expected=f"{any_option}{nearest}")
 
 
 def explain_argument(argument: Argument, matcher: Matcher) -> Explanation:

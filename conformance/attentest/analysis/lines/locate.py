@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from attentest.analysis.lines.alignment import Alignment
 from attentest.analysis.lines.callers import differing_call, takes_each_once
 from attentest.analysis.lines.cases import TOLERANCES, Case, own_cases, wrong_calls
-from attentest.analysis.lines.earlier import is_earliest
+from attentest.analysis.lines.earlier import is_earliest, written_before
 from attentest.analysis.lines.explain import (
     UNEXPLAINED,
     Explanation,
@@ -16,6 +16,7 @@ from attentest.analysis.lines.explain import (
     explain_argument,
     explain_extra,
     explain_left_out,
+    explain_undeclared,
 )
 from attentest.analysis.lines.formula import Formula
 from attentest.analysis.lines.formula import Step as FormulaStep
@@ -152,10 +153,11 @@ def _of_effect(
     """Return the line of a mistake that no value shows; it is known for torch alone."""
     if is_jax(subject.backend):
         return None
-    from attentest.analysis.lines.effects import draw_in_evaluation, end_of_gradient, weak_fill
+    from attentest.analysis.lines import effects
 
-    ended = end_of_gradient(subject, steps) or weak_fill(subject, steps) if gradients else None
-    return ended or draw_in_evaluation(subject, steps)
+    of_gradients = (effects.root_of_zero, effects.end_of_gradient, effects.weak_fill)
+    ways = (*(of_gradients if gradients else ()), effects.draw_in_evaluation)
+    return next(filter(None, (one(subject, steps) for one in ways)), None)
 
 
 def _first(subject: Subject, component: str, method: str) -> Found | None:
@@ -213,6 +215,8 @@ def _found(alignment: Alignment, end: float) -> Found | None:
     same = is_silent(choices, alignment.case.subject.choices)
     proved = finding.cured and is_earliest(alignment, finding)
     covered = len(alignment.covered_steps)
+    if not (proved or said.exact):
+        place = written_before(alignment, finding.operation) or place
     return Found(place, finding, said, choices, proved, confirmed=proved and same, covered=covered)
 
 
@@ -220,6 +224,8 @@ def _explained(alignment: Alignment, finding: Finding) -> Explanation:
     said = _compared(alignment, finding)
     if unused(alignment, said.step) is not None:
         return Explanation(said.step, said.step.text, UNUSED, exact=True)
+    if "activation" not in alignment.case.subject.declared:
+        return explain_undeclared(said, finding.operation.outputs[0].array)
     return said
 
 

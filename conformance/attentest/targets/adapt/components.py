@@ -203,13 +203,17 @@ def part_named(own: str, side: str = "") -> str:
     return f"{side}_layer" if side and found == "encoder_layer" else found
 
 
+_OF_LAYERS = (["layer", "scale"], ["layer", "drop"], ["layer", "dropout"], ["layer", "decay"])
+"""Last words of the names of what layers have, and that are none."""
+
+
 def component_guessed(name: str) -> str:
     """Return the component that some words in a row of `name` are, the most words first.
 
     "" for none, and for whole models and masks, which no numbers of their own confirm.
     """
     words = words_of(name)
-    if not words or words[-1] in ("mask", "masks"):
+    if not words or words[-1] in ("mask", "masks") or words[-2:] in _OF_LAYERS:
         return ""
     runs = (
         "".join(words[start : start + length])

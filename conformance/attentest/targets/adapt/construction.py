@@ -303,7 +303,7 @@ def _configuration(
     if fields.found and not fields.missing:  # some are read where there is dropout alone
         fields.found |= read_at(PROBED.but(dropout=0.5)).found
     if not fields.found or (fields.missing and not _builds(thing, {**rest, own: _made(fields)})):
-        if (written := _settings(thing, own, rest, component, reading)) is not None:
+        if not fields.by_key and (written := _settings(thing, own, rest, component, reading)):
             return written
         if fields.missing:
             raise _question(thing, component, [fields.missing[-1]], fields.found.values())
@@ -361,7 +361,8 @@ def _question(
 ) -> Unclear:
     name = getattr(thing, "__name__", type(thing).__name__)
     shown = f"{name}({', '.join(constructor_arguments(thing))})"
-    left = sizes_needed(component) - sizes_known(read)
+    needed = {*sizes_needed(component), *["max_length"] * (component == "positional_encoding")}
+    left = needed - sizes_known(read)
     return Unclear(
         f"{shown} cannot be built as {component}: nothing says what {' and '.join(unknown)} "
         f"{'is' if len(unknown) == 1 else 'are'}.{several_parts(thing, component, unknown)}",

@@ -204,9 +204,13 @@ _BY_NAME = (
 
 _TRUE = r"\b(true|1|1\.0|ones?|non-?zero)\b"
 _FALSE = r"\b(false|0|0\.0|zeros?)\b"
-_SEEN = r"(keep|kept|attend|allow|valid|visible|real|take part|participat|(?<!un)seen)"
+_SEEN = (
+    r"(keep|kept|attend|allow|valid|visible|real|take part|participat|(?<!un)seen"
+    r"|(may|can) (look|see)\b)"
+)
 _HIDDEN = (
-    r"(not (be )?(attend|allow|visible|valid|seen)|unseen"
+    r"(not (be )?(attend|allow|visible|valid|(seen|look|see)\b)|cannot (attend|(look|see)\b)"
+    r"|unseen"
     r"|mask(ed|s)?(?! (will|may|can) be broadcast) (out|position|key|token)?|block|ignor"
     r"|hidden|hide|pad|prevent|forbid|exclude)"
 )

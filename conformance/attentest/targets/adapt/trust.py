@@ -14,6 +14,7 @@ from attentest.analysis.diagnosis.variants import singles
 from attentest.analysis.identify import MEASURED, NONE_FITS, Finding
 from attentest.targets.adapt import probing
 from attentest.targets.adapt.adapter import Adapter
+from attentest.targets.adapt.advice.causal_switches import demand_order
 from attentest.targets.adapt.advice.plain_norms import rms_function
 from attentest.targets.adapt.code import Code
 from attentest.targets.adapt.encoders.idle_norms import gives, without_norm
@@ -53,8 +54,8 @@ from attentest_spec.torch import to_array
 SECONDS = 3.0
 """Time limit for trying catalogued mistakes."""
 
-_PAGE = "docs/what-is-judged.md"
 _ANYWAY = "--anyway (in Python: anyway=True) judges it all the same"
+_PAGE = f"What is judged, and what is not: docs/what-is-judged.md. {_ANYWAY}."
 _UNATTENDED = (
     "{} has the numbers of multi_head_attention with one sequence as query, key and value, and not "
     "with another one as {}: if it attends to {}, this is a mistake. --give {}=None (in Python: "
@@ -85,6 +86,7 @@ def question(
     asked = _of_numbers(code, probe, adapter, found, findings, nearest, reading.choices)
     if not asked and explained(findings):  # numbers that are wrong without a mask need no meaning
         demand_polarity(code, probe, adapter, reading)
+        demand_order(code, probe, adapter, reading)
     return asked
 
 
@@ -114,11 +116,10 @@ def _of_numbers(
             f"to put both into one mask, or it is a mistake. --give {own}=None (in Python: "
             f"given={{{own!r}: None}}) judges it without. {_ANYWAY}."
         )
-    if "attention_window" not in declared and (wide := window(probe, adapter)):
+    if "attention_window" not in declared and (near := window(probe, adapter)):
         raise Uncovered(
-            f"{code.name} is not judged as {code.component}: a position reaches {wide} positions "
-            f"to a side, and no others: a window, which is not inferred. A backend can declare "
-            f"it (attention_window). What is judged, and what is not: {_PAGE}. {_ANYWAY}."
+            f"{code.name} is not judged as {code.component}: a position sees {near}: a window, "
+            f"which is not inferred. A backend can declare it (attention_window). {_PAGE}"
         )
     if own := masks_queries(probe, adapter):
         without = (
@@ -172,8 +173,7 @@ def _of_numbers(
         other = _of_layers(code.component, adapter, found, Choices.of(dict(choices)), later=later)
     if other:
         raise Uncovered(
-            f"{code.name} is not judged as {code.component}: {other}. {apart(line)}What is judged, "
-            f"and what is not: {_PAGE}. {_ANYWAY}."
+            f"{code.name} is not judged as {code.component}: {other}. {apart(line)}{_PAGE}"
         )
     of_axes = _of_axes(adapter)
     of_sums = ["it adds its input to a part of its result"] * adds_at_zero(probe, adapter)
@@ -237,7 +237,7 @@ def _of_scores(seen: Observed, adapter: Adapter, table: Table, known: Choices) -
 def _without_a_place(code: Code, names: Iterable[str]) -> Uncovered:
     return Uncovered(
         f"{code.name} is not judged as {code.component}: the spec has no place for its "
-        f"parameters {few(names)}. What is judged, and what is not: {_PAGE}. {_ANYWAY}."
+        f"parameters {few(names)}. {_PAGE}"
     )
 
 

@@ -31,6 +31,7 @@ from attentest.targets.language_models.polarity import doubts_of_mask, forms_mea
 from attentest.targets.language_models.probing import probe_of, probe_sizes, rounds
 from attentest.targets.language_models.profiles import nearest, spoken
 from attentest.targets.language_models.surrounded.modules import signature_of
+from attentest.targets.language_models.tying import demand_tying
 from attentest.targets.language_models.verifying import (
     TRIED,
     compared,
@@ -77,6 +78,9 @@ def adapt_language_model(
     choices, profile = _declared(inferred, reading)
     if not reading.anyway:
         demand_answer_as_built(inferred.building, inferred.call, name)
+        with undisturbed():
+            built = inferred.building(PROBE)
+        demand_tying(name, thing, built, inferred.choices["tying"], reading)
     limits = limits_of(inferred.building, inferred.call, inferred.inner)
     adapter = LanguageAdapter(
         name,

@@ -30,6 +30,7 @@ from attentest.targets.language_models.recognition import has_parts_to_judge, is
 from attentest.targets.libraries import question_of_class
 from attentest.targets.models.building import building
 from attentest.targets.searches.stand_in import names
+from attentest.targets.signatures import without_forward
 from attentest.targets.unjudged import looks_like
 
 _SIDES = ("source", "target")
@@ -103,6 +104,8 @@ class Recognition:
 
     def facts(self, name: str, thing: Any) -> dict[str, Any]:
         """Return what `thing` is: the fields of a :class:`~..members.Member` besides its name."""
+        if without_forward(thing) and self._is_extended(thing):
+            return {"component": ""}  # the classes that extend it are judged
         inside = self._inside(thing)
         if name in self._language_models:
             return {"component": "language_model", "inside": inside}
@@ -131,6 +134,11 @@ class Recognition:
             return {"component": hinted, "guessed": True, "hinted": not sure}
         looks = "" if likely or inside else looks_like(name, thing)
         return {"component": likely, "inside": inside, "guessed": bool(likely), "looks": looks}
+
+    def _is_extended(self, thing: type) -> bool:
+        """Say whether another class of the file extends the class `thing`."""
+        classes = (one for _, one in definitions(self.module) if inspect.isclass(one))
+        return any(one is not thing and issubclass(one, thing) for one in classes)
 
     def _table(self, name: str, thing: Any) -> str:
         """Return the component of a function that makes a table, "" for one that the file calls."""

@@ -10,11 +10,12 @@ import numpy as np
 import torch
 
 from attentest.analysis.diagnosis.variants import singles
-from attentest.analysis.identify import NONE_FITS, Finding
+from attentest.analysis.identify import MEASURED, NONE_FITS, Finding
 from attentest.targets.adapt.adapter import Adapter
 from attentest.targets.adapt.code import Code
 from attentest.targets.adapt.components import squashed
 from attentest.targets.adapt.parameters.found import FoundTable
+from attentest.targets.adapt.parameters.telling import as_explained
 from attentest.targets.adapt.parameters.trials.clock import Clock
 from attentest.targets.adapt.parameters.trials.trial import places, read
 from attentest.targets.adapt.probing import undisturbed
@@ -164,8 +165,12 @@ def settled(
     """Return `found` with the choices under which a mistake of the catalogue gives the numbers.
 
     Where no option explains the numbers of a mixture of experts, and no mistake, it has a doubt.
+    Where options explain the numbers, its remarks say so.
     """
-    unexplained = any(one.status == NONE_FITS for one in findings.values())
+    statuses = {one.status for one in findings.values()}
+    unexplained = NONE_FITS in statuses
+    if not unexplained and MEASURED in statuses:
+        return replace(found, remarks=as_explained(found.remarks))
     if code.component != COMPONENT or not unexplained or not found.table:
         return found
     doubtful = replace(found, doubts=[*found.doubts, _NO_OPTION])

@@ -24,14 +24,26 @@ def spoken(tables: Iterable[Table]) -> str:
     )
 
 
+_UNEXPLAINED = "no assignment gives the spec's numbers; the usual order was assumed"
+_EXPLAINED = "the usual order was taken, and gives the spec's numbers under the options measured"
+
+
+def as_explained(remarks: Iterable[str]) -> tuple[str, ...]:
+    """Return `remarks` on code whose numbers some options explain, though the first call did not.
+
+    Positions inside attention are measured after the map of parameters.
+    """
+    return tuple(one.replace(_UNEXPLAINED, _EXPLAINED) for one in remarks)
+
+
 def how_taken(fits: int, failure: str) -> str:
     """Return how a map was taken of several, of which `fits` give the numbers of a call."""
     if fits > 1:
         return f"{fits} maps give the same numbers and cannot be distinguished; the first was taken"
     if fits:
         return "names and shapes leave several maps, and the numbers chose"
-    failed = f" (calling it failed with {failure})" if failure else ""
-    return f"no assignment gives the spec's numbers{failed}; the usual order was assumed"
+    start, end = _UNEXPLAINED.split(";")
+    return f"{start} (calling it failed with {failure});{end}" if failure else _UNEXPLAINED
 
 
 def packed(table: Table) -> list[str]:

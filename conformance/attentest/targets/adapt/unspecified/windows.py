@@ -16,19 +16,25 @@ _LENGTH = 24
 """The positions of a probed text; clauses draw shorter ones."""
 
 
-def window(probe: Probe, adapter: Adapter) -> int:
-    """Return how many positions a position reaches to one side, 0 where these are all of them."""
+def window(probe: Probe, adapter: Adapter) -> str:
+    """Return which positions a position sees, in a phrase, "" where these are all of them."""
     if adapter.component not in probing.SEQUENCES:
-        return 0
+        return ""
     adapter = replace(adapter, causal=False)  # the mask is left out
     first = _reached(probe, adapter, [0])
     if first is None or not 1 < (wide := int(first[0].sum())) < _LENGTH:
-        return 0
+        return ""
     reached = _reached(probe, adapter, range(_LENGTH))
     rows = torch.arange(_LENGTH)
     ahead = rows[None, :] - rows[:, None]
-    bands = ((ahead >= 0) & (ahead < wide), ahead.abs() < wide)
-    return wide if any(reached is not None and torch.equal(reached, one) for one in bands) else 0
+    bands = {
+        "itself and the {} before it alone": (ahead >= 0) & (ahead < wide),
+        "the {} to each side of it alone": ahead.abs() < wide,
+    }
+    for words, one in bands.items():
+        if reached is not None and torch.equal(reached, one):
+            return words.format(f"{wide - 1} position{'s' * (wide > 2)}")
+    return ""
 
 
 def _reached(probe: Probe, adapter: Adapter, places: range | list[int]) -> Tensor | None:

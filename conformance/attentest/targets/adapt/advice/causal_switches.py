@@ -1,0 +1,87 @@
+"""Switches that are off by default and hide later positions: whether they hide these, and no more.
+
+With the switch on, the output at a position is that of the text up to there with the switch off.
+"""
+
+import inspect
+import re
+from collections.abc import Iterator
+from copy import deepcopy
+from dataclasses import replace
+
+import torch
+from torch import Tensor, nn
+
+from attentest.targets.adapt.adapter import Adapter
+from attentest.targets.adapt.code import Code
+from attentest.targets.adapt.fillings import fixed
+from attentest.targets.adapt.probing import SEQUENCES, SIZES, Given, Probe, undisturbed
+from attentest.targets.adapt.reading import Reading, Uncovered
+
+_ORDERS = re.compile(
+    r"(is|use|apply|with)?_?(causal|autoregressive|unidirectional|look_?ahead)_?(mask|attention)?"
+)
+_SAME = 1e-5
+"""The relative difference of outputs that rounding makes, in single precision also."""
+
+
+def demand_order(code: Code, probe: Probe, adapter: Adapter, reading: Reading) -> None:
+    """Raise Uncovered for a switch that is off, and if it is on does not hide later positions."""
+    if adapter.causal or adapter.component not in ("attention", *SEQUENCES):
+        return
+    for own, switched, called in _switched(code, probe, adapter):
+        if own not in reading.given and (place := _other_place(probe, adapter, switched, called)):
+            raise Uncovered(
+                f"{code.name} is read with {own}=False, its default. With {own}=True its output "
+                f"at position {place}, counted from 1, is not that of the text up to there: it "
+                f"does not hide exactly the later positions. Either that is a mistake, or {own} "
+                f"means something else. --give {own}=True (in Python: given={{{own!r}: True}}) "
+                f"judges it with that, and --give {own}=False without."
+            )
+
+
+def _switched(code: Code, probe: Probe, adapter: Adapter) -> Iterator[tuple[str, Probe, Adapter]]:
+    """Yield each switch of a constructor or a call that is off, and what it is with that on."""
+    carried, construction = adapter.arguments, code.construction
+    for own in _off(adapter.signature):
+        fixed_too = {**carried.fixed, own: True}
+        yield own, probe, replace(adapter, arguments=replace(carried, fixed=fixed_too))
+    if construction is None or not isinstance(probe.built, nn.Module):
+        return
+    for own in _off(inspect.signature(code.thing)):
+        fillings = {**construction.fillings, own: fixed(True)}
+        try:
+            with undisturbed():
+                built = replace(construction, fillings=fillings)(SIZES).to(probe.dtype).eval()
+                built.load_state_dict(deepcopy(probe.built.state_dict()), strict=False)
+        except Exception:  # code that a user wrote may raise anything
+            continue
+        yield own, replace(probe, built=built), adapter
+
+
+def _off(signature: inspect.Signature) -> list[str]:
+    """Return the switches about the order of positions that are off by default."""
+    parameters = signature.parameters.items()
+    return [own for own, one in parameters if one.default is False and _ORDERS.fullmatch(own)]
+
+
+def _other_place(probe: Probe, adapter: Adapter, switched: Probe, called: Adapter) -> int:
+    """Return the first position, from 1 on, with the output of another text; 0 for none."""
+    given = probe.given(adapter, joined=True)
+    role = "query" if "query" in given else "x"
+    after = switched.called(called, given)
+    if isinstance(after, str) or after.shape != given[role].shape:
+        return 0
+    for place in range(1, after.shape[-2] + 1):
+        before = probe.called(adapter, _cut(given, role, place))
+        if isinstance(before, str) or before.shape[-2] != place:
+            return 0
+        if not torch.allclose(after[..., place - 1, :], before[..., -1, :], _SAME, _SAME):
+            return place
+    return 0
+
+
+def _cut(given: Given, role: str, length: int) -> Given:
+    """Return `given` with the first positions alone of every input that is the text."""
+    text: Tensor = given[role]
+    return {name: text[..., :length, :] if one is text else one for name, one in given.items()}

@@ -1,0 +1,58 @@
+"""Switches that are off by default and hide later positions: these have to be hidden exactly."""
+
+from pathlib import Path
+
+import pytest
+from mistaken_code import adapted
+
+from attentest.targets.adapt import Unclear
+
+CODE = """
+import torch
+from torch import nn
+
+
+class SelfAttention(nn.Module):
+    def __init__(self, dim, heads, causal=False):
+        super().__init__()
+        self.heads, self.causal = heads, causal
+        self.to_qkv = nn.Linear(dim, 3 * dim, bias=False)
+        self.to_out = nn.Linear(dim, dim, bias=False)
+
+    def forward(self, x):
+        q, k, v = (
+            one.unflatten(-1, (self.heads, -1)).transpose(1, 2)
+            for one in self.to_qkv(x).chunk(3, -1)
+        )
+        scores = q @ k.mT * q.shape[-1] ** -0.5
+        if self.causal:
+            hidden = torch.ones(x.shape[1], x.shape[1], dtype=torch.bool).triu(1)
+            scores = scores.masked_fill(hidden, float("-inf"))
+        return self.to_out((scores.softmax(-1) @ v).transpose(1, 2).flatten(2))
+"""
+AT_CALLS = (
+    CODE.replace(", causal=False)", ")")
+    .replace("self.heads, self.causal = heads, causal", "self.heads = heads")
+    .replace("forward(self, x)", "forward(self, x, is_causal=False)")
+    .replace("if self.causal", "if is_causal")
+)
+
+
+@pytest.mark.parametrize(
+    ("code", "mistake", "place"),
+    [(CODE, "triu(2)", 1), (CODE, "triu(0)", 1), (AT_CALLS, "triu(2)", 1)],
+)
+def test_switch_that_hides_other_positions_is_asked_about(
+    tmp_path: Path, code: str, mistake: str, place: int
+) -> None:
+    with pytest.raises(Unclear, match=f"at position {place}, .* is not that of the text up to"):
+        adapted(tmp_path, "SelfAttention", code.replace("triu(1)", mistake))
+
+
+@pytest.mark.parametrize("code", [CODE, AT_CALLS])
+def test_switch_that_hides_later_positions_is_read(tmp_path: Path, code: str) -> None:
+    adapted(tmp_path, "SelfAttention", code)
+
+
+def test_switch_that_the_user_gives_is_judged(tmp_path: Path) -> None:
+    adapted(tmp_path, "SelfAttention", CODE.replace("triu(1)", "triu(2)"), given={"causal": False})

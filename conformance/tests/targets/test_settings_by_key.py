@@ -1,0 +1,70 @@
+"""Settings that are read by key: no class of settings of another file is taken for them."""
+
+from pathlib import Path
+
+import pytest
+from user_files import write_files
+
+import attentest
+from attentest.targets.adapt import Unclear
+
+MLP = """
+import torch
+from torch import nn
+
+
+class MLP(nn.Module):
+    def __init__(self, config):
+        super().__init__()
+        self.up = nn.Linear(config["dim"], config["ff"])
+        self.down = nn.Linear(config["ff"], config["dim"])
+
+    def forward(self, x):
+        return self.down(torch.relu(self.up(x)))
+"""
+OTHERS = """
+from dataclasses import dataclass
+
+
+@dataclass
+class BertConfig:
+    hidden: int = 8
+
+
+@dataclass
+class LlamaConfig:
+    hidden: int = 8
+"""
+
+
+def test_question_is_about_the_key_that_nothing_says(tmp_path: Path) -> None:
+    folder = write_files(tmp_path, mlp=MLP, others=OTHERS)
+    with pytest.raises(Unclear, match="nothing says what ff is"):
+        attentest.adapted(f"{folder / 'mlp.py'}:MLP")
+    attentest.adapted(f"{folder / 'mlp.py'}:MLP", arguments={"d_ff": "ff"})
+
+
+POSITIONS = """
+import math
+
+import torch
+from torch import nn
+
+
+class PositionalEncoding(nn.Module):
+    def __init__(self, config):
+        super().__init__()
+        rate = torch.exp(torch.arange(0, config["dim"], 2) * (-math.log(10000.0) / config["dim"]))
+        angles = torch.arange(config["length"])[:, None] * rate
+        table = torch.stack([angles.sin(), angles.cos()], dim=-1).flatten(1)
+        self.register_buffer("table", table)
+
+    def forward(self, x):
+        return x + self.table[: x.size(1)]
+"""
+
+
+def test_key_that_may_be_the_longest_text_is_tried_as_that(tmp_path: Path) -> None:
+    folder = write_files(tmp_path, positions=POSITIONS)
+    with pytest.raises(Unclear, match=r"--argument max_length=length .*: with it the numbers"):
+        attentest.adapted(f"{folder / 'positions.py'}:PositionalEncoding")

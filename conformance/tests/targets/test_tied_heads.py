@@ -1,0 +1,58 @@
+"""Heads of decoder-only models that are the embedding, or are not, against what words say."""
+
+import pytest
+from torch import nn
+
+from attentest.targets.adapt.reading import Contrary, Reading
+from attentest.targets.language_models.tying import demand_tying
+
+
+class Plain(nn.Module):
+    """A small model of text."""
+
+    def __init__(self, config: object = None) -> None:
+        super().__init__()
+        self.config = config
+
+
+class Documented(Plain):
+    """A small model of text with rotary positions, tied head."""
+
+
+class Open(Plain):
+    """A small model of text: the head is tied to the embedding if `share` is given."""
+
+
+class Settings:
+    """Settings of a model whose head is the embedding."""
+
+    def __init__(self, tied: bool) -> None:
+        self.tie_word_embeddings = tied
+
+
+AGAINST = [
+    (Documented(), "none", "documentation"),
+    (Plain(Settings(True)), "none", "tie_word_embeddings=True"),
+    (Plain({"tie_weights": True}), "none", "tie_weights=True"),
+    (Plain(Settings(False)), "all-three", "tie_word_embeddings=False"),
+]
+ALIKE = [
+    (Documented(), "all-three"),
+    (Plain(), "none"),
+    (Plain(), "all-three"),
+    (Open(), "none"),
+    (Plain(Settings(True)), "all-three"),
+    (Documented(Settings(False)), "none"),
+]
+
+
+@pytest.mark.parametrize(("model", "tying", "source"), AGAINST)
+def test_head_that_words_deny_is_asked_about(model: Plain, tying: str, source: str) -> None:
+    with pytest.raises(Contrary, match=f"{source}.*Say which one is meant: --choice tying="):
+        demand_tying("GPT", type(model), model, tying, Reading())
+    demand_tying("GPT", type(model), model, tying, Reading(choices={"tying": tying}))
+
+
+@pytest.mark.parametrize(("model", "tying"), ALIKE)
+def test_head_that_words_allow_is_read(model: Plain, tying: str) -> None:
+    demand_tying("GPT", type(model), model, tying, Reading())
