@@ -99,3 +99,17 @@ def test_groups_of_fields_are_made(tmp_path: Path) -> None:
         made = built(path, "", '"plain"')
     assert "net=SimpleNamespace(" in made.expression
     assert "data=SimpleNamespace(" in made.expression
+
+
+@pytest.mark.parametrize(("default", "layers"), [("0", 1), ("6", 2)])
+def test_number_of_layers_that_is_0_by_default_stays_0(
+    default: str, layers: int, tmp_path: Path
+) -> None:
+    taken = "vocab_size, n_embd, n_head, block_size, encoder_layers=6"
+    source = MODEL.replace("self, config", f"self, {taken}, decoder_layers={default}")
+    source = source.replace("config.n_layer", "encoder_layers + decoder_layers")
+    source = source.replace("config.", "").replace("FLAVOUR", '"plain"')
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setitem(globals(), "MODEL", source)
+        made = built(tmp_path, "")
+    assert made.expression.count("sizes.layers") == layers

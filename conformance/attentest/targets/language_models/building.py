@@ -40,7 +40,7 @@ from attentest.targets.adapt.reading import Reading, Unclear
 from attentest.targets.constants.copies import copied
 from attentest.targets.constants.models import assumed_of, size_constants
 from attentest.targets.kernels import demand_runnable
-from attentest.targets.language_models.settings import settings_read
+from attentest.targets.language_models.settings import layers_off, settings_read
 from attentest.targets.models.size_names import sizes_named
 from attentest.targets.neighbours import functions_that_build
 from attentest.targets.signatures import constructor_arguments, sizes_in
@@ -261,6 +261,7 @@ class Options:
         """Yield the calls of `thing` that names allow, the likeliest first."""
         arguments = constructor_arguments(thing)
         found = {own: self._code(own, one, arguments) for own, one in arguments.items()}
+        found |= dict.fromkeys(layers_off(found, arguments))
         required = [
             own
             for own, one in arguments.items()

@@ -1,5 +1,6 @@
 """Settings that a decoder-only model is made with: the fields that its constructor reads."""
 
+import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -31,3 +32,12 @@ def settings_read(
     )
     with undisturbed():
         return made.without_switches(kept.made)
+
+
+def layers_off(
+    found: Mapping[str, str | None], arguments: Mapping[str, inspect.Parameter]
+) -> Sequence[str]:
+    """Return the numbers of layers that are 0 by default, where another one is not."""
+    layers = [own for own, code in found.items() if code == "sizes.layers"]
+    off = [own for own in layers if arguments[own].default == 0]
+    return off if len(off) < len(layers) else []
