@@ -113,3 +113,15 @@ def test_number_of_layers_that_is_0_by_default_stays_0(
         patched.setitem(globals(), "MODEL", source)
         made = built(tmp_path, "")
     assert made.expression.count("sizes.layers") == layers
+
+
+def test_required_member_of_an_enumeration_is_the_first_and_an_assumption(tmp_path: Path) -> None:
+    kinds = "from enum import Enum\n\nclass Kind(Enum):\n    FIRST = 1\n    SECOND = 2\n"
+    taken = "vocab_size, n_embd, n_head, block_size, n_layer, kind: Kind"
+    source = MODEL.replace("config", taken, 1).replace("config.", "")
+    source = source.replace("FLAVOUR", '"plain" if kind is Kind.FIRST else ""')
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setitem(globals(), "MODEL", kinds + source)
+        made = built(tmp_path, "")
+    assert "kind=Kind.FIRST" in made.expression
+    assert any("kind=Kind.FIRST" in one for one in made.doubts)

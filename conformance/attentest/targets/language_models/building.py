@@ -32,7 +32,6 @@ from attentest.targets.adapt.objects.keyword_settings import KeptFields, keeps_k
 from attentest.targets.adapt.objects.made_settings import made_settings
 from attentest.targets.adapt.objects.settings import (
     settings_classes,
-    settings_doubts,
     settings_near,
 )
 from attentest.targets.adapt.probing import undisturbed
@@ -40,7 +39,12 @@ from attentest.targets.adapt.reading import Reading, Unclear
 from attentest.targets.constants.copies import copied
 from attentest.targets.constants.models import assumed_of, size_constants
 from attentest.targets.kernels import demand_runnable
-from attentest.targets.language_models.settings import layers_off, settings_read
+from attentest.targets.language_models.settings import (
+    doubts_of,
+    layers_off,
+    member_of,
+    settings_read,
+)
 from attentest.targets.models.size_names import sizes_named
 from attentest.targets.neighbours import functions_that_build
 from attentest.targets.signatures import constructor_arguments, sizes_in
@@ -131,7 +135,7 @@ def building(thing: Callable[..., Any], name: str, reading: Reading) -> Building
     failures = []
     options = Options(space, reading, thing)
     expressions = list(islice(options.expressions(thing, name), MOST))
-    for built in (Building(one, space, settings_doubts(thing, one)) for one in expressions):
+    for built in (Building(one, space, doubts_of(thing, one, space)) for one in expressions):
         failure = failure_of(built)
         if not failure:
             return built
@@ -282,10 +286,8 @@ class Options:
             return self.counted[own]
         if own in self.reading.given:
             return repr(self.reading.given[own])
-        configuration = self._configuration(own, parameter, arguments)
-        if configuration:
-            return configuration
-        return self._plain(own, list(arguments), default=parameter.default)
+        made = self._configuration(own, parameter, arguments) or member_of(parameter, self.space)
+        return made or self._plain(own, list(arguments), default=parameter.default)
 
     def _plain(
         self, own: str, held: list[str], default: Any = inspect.Parameter.empty

@@ -2,11 +2,14 @@
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
+from enum import Enum
 from typing import Any
 
 from attentest.targets.adapt.objects.keyword_settings import KeptFields
+from attentest.targets.adapt.objects.settings import settings_doubts
 from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.models.configurations import Configurations
+from attentest.targets.signatures import constructor_arguments
 from attentest_spec import Sizes
 
 
@@ -41,3 +44,29 @@ def layers_off(
     layers = [own for own, code in found.items() if code == "sizes.layers"]
     off = [own for own in layers if arguments[own].default == 0]
     return off if len(off) < len(layers) else []
+
+
+def member_of(parameter: inspect.Parameter, space: Mapping[str, Any]) -> str:
+    """Return the first member for a required argument that is annotated as an enumeration.
+
+    It is an expression of a class in `space`, "" for every other argument.
+    """
+    kind, required = parameter.annotation, parameter.default is inspect.Parameter.empty
+    if not (required and inspect.isclass(kind) and issubclass(kind, Enum) and len(kind)):
+        return ""
+    name = next((name for name, one in space.items() if one is kind), "")
+    return name and f"{name}.{next(iter(kind)).name}"
+
+
+def doubts_of(
+    thing: Callable[..., Any], expression: str, space: Mapping[str, Any]
+) -> tuple[str, ...]:
+    """Return what is assumed of the settings in `expression`, and of members of enumerations."""
+    members = {own: member_of(one, space) for own, one in constructor_arguments(thing).items()}
+    said = (
+        f"assumed {own}={code}, the first of its values: a function that builds it with another "
+        f"one is a target too"
+        for own, code in members.items()
+        if code and f"{own}={code}" in expression
+    )
+    return (*settings_doubts(thing, expression), *said)
