@@ -281,9 +281,9 @@ BATCH_RESULTS: Mapping[str, Sequence[str]] = {
 
 HEAD_WIDTH = words(
     "dk dv dq dkv headdim dimhead headsize dhead dimperhead dimk dimv dkey dvalue attentionheaddim "
-    "nembdperhead embdperhead dimsperhead headdims"
+    "nembdperhead embdperhead dimsperhead headdims querypreattnscalar"
 )
-"""The width of one head."""
+"""The width of one head, or what the scores of one are divided by the root of."""
 
 TEMPERATURE = words("temperature")
 """Names of the divisor of the scores, where its caller says it."""

@@ -210,10 +210,12 @@ def _with(
             return other
         failures.append(failure)
     if inferred.arguments.is_sure(own):
+        without = f"--give {own}=None leaves it out (in Python: given={{'{own}': None}})"
+        if adapter.call.required == own:
+            without = "a class of your own that gives it one that hides nothing is judged without"
         raise Unclear(
             f"{adapter.name} agrees with the reference without {own}, and with it {failures[0]}. "
-            f"Either that is a mistake, or it carries something else: --give {own}=None leaves it "
-            f"out (in Python: given={{'{own}': None}})."
+            f"Either that is a mistake, or it carries something else: {without}."
         )
     doubts.append(f"{own} is left out: what it carries is not known")
     return adapter

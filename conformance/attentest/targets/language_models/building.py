@@ -8,6 +8,7 @@ import inspect
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from enum import Enum
 from itertools import islice, permutations
 from types import SimpleNamespace
 from typing import Any
@@ -26,11 +27,11 @@ from attentest.targets.adapt.names import (
     SIZES,
     words,
 )
-from attentest.targets.adapt.objects.configuration import fields_read, holds_settings
+from attentest.targets.adapt.objects.configuration import holds_settings
+from attentest.targets.adapt.objects.keyword_settings import KeptFields, keeps_keywords, kept_fields
 from attentest.targets.adapt.objects.made_settings import made_settings
 from attentest.targets.adapt.objects.settings import (
     settings_classes,
-    settings_doubts,
     settings_near,
 )
 from attentest.targets.adapt.probing import undisturbed
@@ -38,9 +39,15 @@ from attentest.targets.adapt.reading import Reading, Unclear
 from attentest.targets.constants.copies import copied
 from attentest.targets.constants.models import assumed_of, size_constants
 from attentest.targets.kernels import demand_runnable
+from attentest.targets.language_models.settings import (
+    doubts_of,
+    layers_off,
+    member_of,
+    settings_read,
+)
 from attentest.targets.models.size_names import sizes_named
 from attentest.targets.neighbours import functions_that_build
-from attentest.targets.signatures import sizes_in
+from attentest.targets.signatures import constructor_arguments, sizes_in
 from attentest_spec import Sizes
 
 PROBE = Sizes(
@@ -80,6 +87,9 @@ _USUAL: Mapping[str, str] = {
 }
 """Values of arguments that are required, and no size."""
 
+
+_SETTINGS = ("config", "configuration", "cfg", "args", "settings", "hparams", "hyperparameters")
+"""Last letters of the name of a class of settings."""
 
 _EXPERTS = {own: size for size in OF_EXPERTS for own in SIZES[size] if own != "k"}
 """Names of the numbers of experts, and of those that are chosen."""
@@ -125,7 +135,7 @@ def building(thing: Callable[..., Any], name: str, reading: Reading) -> Building
     failures = []
     options = Options(space, reading, thing)
     expressions = list(islice(options.expressions(thing, name), MOST))
-    for built in (Building(one, space, settings_doubts(thing, one)) for one in expressions):
+    for built in (Building(one, space, doubts_of(thing, one, space)) for one in expressions):
         failure = failure_of(built)
         if not failure:
             return built
@@ -253,8 +263,9 @@ class Options:
 
     def expressions(self, thing: Callable[..., Any], name: str) -> Iterator[str]:
         """Yield the calls of `thing` that names allow, the likeliest first."""
-        arguments = _arguments(thing)
+        arguments = constructor_arguments(thing)
         found = {own: self._code(own, one, arguments) for own, one in arguments.items()}
+        found |= dict.fromkeys(layers_off(found, arguments))
         required = [
             own
             for own, one in arguments.items()
@@ -275,10 +286,8 @@ class Options:
             return self.counted[own]
         if own in self.reading.given:
             return repr(self.reading.given[own])
-        configuration = self._configuration(own, parameter, arguments)
-        if configuration:
-            return configuration
-        return self._plain(own, list(arguments), default=parameter.default)
+        made = self._configuration(own, parameter, arguments) or member_of(parameter, self.space)
+        return made or self._plain(own, list(arguments), default=parameter.default)
 
     def _plain(
         self, own: str, held: list[str], default: Any = inspect.Parameter.empty
@@ -327,6 +336,7 @@ class Options:
             for name, one in self.space.items()
             if inspect.isclass(one) and one is not self.top and not issubclass(one, nn.Module)
             if one not in (SimpleNamespace, dict) and _is_near(one, self.top)
+            if not keeps_keywords(one) and not issubclass(one, Enum)
         }
         annotated = [name for name, one in classes.items() if one is parameter.annotation]
         if annotated:
@@ -336,35 +346,38 @@ class Options:
             SimpleNamespace,
         ):
             return ""
-        ends = ("config", "configuration", "cfg", "args", "settings", "hparams", "hyperparameters")
         held = [
             name
             for name, one in classes.items()
-            if squashed(name).endswith(ends) and _arguments(one)
+            if squashed(name).endswith(_SETTINGS) and constructor_arguments(one)
         ]
         if len(held) != 1 and self.top is not None:
             held = [one.__name__ for one in settings_classes(self.top, own)]
-        return held[0] if len(held) == 1 and held[0] in self.space else ""
+        takes = len(held) == 1 and constructor_arguments(self.space.get(held[0], SimpleNamespace))
+        return held[0] if takes else ""
 
     def _namespace(self, own: str) -> str:
         """Return the expression of a configuration with the fields that the constructor reads."""
-        made = made_settings(self.top, own).fields
+        made = self._kept(own)
 
         def fill(name: str, known: Mapping[str, str]) -> str | None:
             if name in self.reading.given:
                 return repr(self.reading.given[name])
-            said = self._plain(name, [name, *known])
-            return repr(made[name]) if said is None and name in made else said
+            return self._plain(name, [name, *known])
 
-        with undisturbed():
-            fields = fields_read(
-                lambda config: self.top(**{own: config}),
-                fill,
-                lambda code: eval(code, {"sizes": PROBE}),
-            )
-        self.unknown += [one for one in dict.fromkeys(fields.missing) if one not in self.unknown]
-        held = ", ".join(f"{name}={code}" for name, code in fields.found.items())
-        return f"{fields.make.__name__}({held})"
+        code, missing = settings_read(self.top, own, fill, made, PROBE)
+        self.unknown += [one for one in missing if one not in self.unknown]
+        return code
+
+    def _kept(self, own: str) -> KeptFields:
+        """Return the class whose objects hold what they are made with, or fields that are made."""
+        named = {
+            name: one
+            for name, one in self.space.items()
+            if inspect.isclass(one) and one.__module__ == self.top.__module__
+            if squashed(name).endswith(_SETTINGS)
+        }
+        return kept_fields(named, made_settings(self.top, own).fields)
 
 
 def _is_near(one: type, top: Any) -> bool:
@@ -383,12 +396,3 @@ def _size(name: str) -> str:
     if name == "kv_heads":
         return "sizes.kv_heads or sizes.heads"
     return f"sizes.{name.replace('source', 'target')}"
-
-
-def _arguments(thing: Callable[..., Any]) -> dict[str, inspect.Parameter]:
-    try:
-        signature = inspect.signature(thing, eval_str=True)
-    except (NameError, TypeError, ValueError):
-        signature = inspect.signature(thing)
-    loose = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-    return {one.name: one for one in signature.parameters.values() if one.kind not in loose}

@@ -21,7 +21,7 @@ from attentest_spec import Unsupported
 
 _TOKENS = (*ROLES["tokens"], *words("inidx inputtokenids inputtokens tok t"))
 _LABELS = words("targets target labels label lmlabels y")
-_MASKS = words("attentionmask paddingmask keypaddingmask padmask attnmask mask keepmask padding")
+MASKS = words("attentionmask paddingmask keypaddingmask padmask attnmask mask keepmask padding")
 _SURE_MASKS = words("attentionmask paddingmask keypaddingmask padmask")
 _POSITIONS = words("positionids positions pos posids position inputpos inputpositions")
 _SURE_POSITIONS = words("positionids positions posids")
@@ -49,8 +49,10 @@ class Call:
     all steps are returned, `mask` and `positions` are those with the masks of padding and with
     positions ("" for none), `mask_form` and `position_form` expressions for them, and `fixed` are
     constants. `order` is the argument that has to be given a mask of later tokens, `order_form` an
-    expression of `seen`, which is True where a token is seen. `sequence_first` says that tokens are
-    (T, B), `part` is the place of the logits in the result and `attribute` that it is an attribute.
+    expression of `seen`, which is True where a token is seen. `required` is a mask of padding that
+    no call may leave out, and `required_form` the one that hides none. `sequence_first` says that
+    tokens are (T, B), `part` is the place of the logits in the result and `attribute` that it is an
+    attribute.
     """
 
     tokens: str
@@ -61,6 +63,8 @@ class Call:
     position_form: str = "positions"
     order: str = ""
     order_form: str = ""
+    required: str = ""
+    required_form: str = ""
     fixed: Mapping[str, Any] = field(default_factory=dict)
     sequence_first: bool = False
     part: int | str | None = None
@@ -74,6 +78,7 @@ class Call:
             *self._refusals(),
             f"    given = {{{', '.join(self._given())}}}",
             *self._ordered(),
+            *self._required(),
         ]
         for own, name, form in (
             (self.mask, "mask", self.mask_form),
@@ -123,6 +128,11 @@ class Call:
             yield "    seen = later == 0"
             yield f'    given["{self.order}"] = {self.order_form}'
 
+    def _required(self) -> Iterator[str]:
+        if self.required:
+            yield "    mask_of_all = torch.ones_like(tokens, dtype=torch.bool)"
+            yield f'    given["{self.required}"] = {self.required_form}'
+
     def _output(self) -> Iterator[str]:
         if self.part is not None:
             place = f".{self.part}" if self.attribute else f"[{self.part!r}]"
@@ -130,6 +140,14 @@ class Call:
         if self.labels:
             yield "    output = output.reshape(*tokens.shape, -1)"
         yield "    return output.transpose(0, 1)" if self.sequence_first else "    return output"
+
+
+def requiring(call: Call, own: str, form: str) -> Call:
+    """Return `call` with a mask of padding as `own` in every call, in one of the forms."""
+    fixed = {name: value for name, value in call.fixed.items() if name != own}
+    return replace(
+        call, required=own, required_form=form.replace("mask", "mask_of_all"), fixed=fixed
+    )
 
 
 @dataclass(frozen=True)
@@ -160,9 +178,9 @@ def arguments_of(model: nn.Module, name: str, reading: Reading) -> Arguments:
             continue
         if squashed(one) in AT_START:
             fixed[one] = AT_START[squashed(one)]
-        elif squashed(one) not in (*_MASKS, *_POSITIONS, *_LABELS):
+        elif squashed(one) not in (*MASKS, *_POSITIONS, *_LABELS):
             unknown.append(one)
-        elif squashed(one) in _MASKS:
+        elif squashed(one) in MASKS:
             fixed[one] = None
     if unknown or not tokens:
         raise Unclear(
@@ -174,7 +192,7 @@ def arguments_of(model: nn.Module, name: str, reading: Reading) -> Arguments:
     return Arguments(
         Call(tokens, fixed=fixed),
         _first(own, _LABELS),
-        tuple(one for one in free if squashed(one) in _MASKS and one not in reading.given),
+        tuple(one for one in free if squashed(one) in MASKS and one not in reading.given),
         tuple(one for one in free if squashed(one) in _POSITIONS and one not in reading.given),
     )
 
@@ -198,6 +216,10 @@ def fitted(model: nn.Module, found: Arguments, name: str) -> Call:
             if isinstance(made, Call) and _separates(model, made):
                 return made
             failure = failure or (made if isinstance(made, str) else _MIXED)
+    for tried in _with_required_mask(found.plain):
+        made = _with_part(model, tried)
+        if isinstance(made, Call) and _separates(model, made) and _hides(model, made):
+            return made
     demand_runnable(name, failure)
     one_by_one = _with_part(model, found.plain, probe_tokens(steps=1))
     if isinstance(one_by_one, Call) and failure not in (_NO_LOGITS, _MIXED):
@@ -211,6 +233,32 @@ def fitted(model: nn.Module, found: Arguments, name: str) -> Call:
         f"which argument holds the tokens with --argument tokens=NAME, and fix others with "
         f"--give NAME=VALUE."
     )
+
+
+def _with_required_mask(plain: Call) -> Iterator[Call]:
+    """Yield the call with a mask that hides nothing in the place of one that got no value."""
+    for own in [one for one in plain.fixed if squashed(one) in MASKS]:
+        yield from (requiring(plain, own, form) for form in MASK_FORMS.values())
+
+
+def _hides(model: nn.Module, call: Call) -> bool:
+    """Say whether a mask in the form of that which is required hides a token, and no others.
+
+    It is the second one: the first is the only one that its own query sees.
+    """
+    form = call.required_form.replace("mask_of_all", "mask")
+    function = replace(call, mask=call.required, mask_form=form).compiled()
+    tokens = probe_tokens()
+    moved, mask = tokens.clone(), torch.ones_like(tokens, dtype=torch.bool)
+    moved[:, 1], mask[:, 1] = tokens[:, 1].flip(0), False
+    try:
+        with undisturbed():
+            hidden, other = function(model, tokens, mask), function(model, moved, mask)
+            shown = function(model, tokens)
+    except Exception:  # code that a user wrote may raise anything
+        return False
+    same = torch.isclose(hidden[:, 2:], other[:, 2:], rtol=1e-5, atol=1e-6).all()
+    return bool(same) and not bool(torch.isclose(hidden[:, 2:], shown[:, 2:]).all())
 
 
 def gives_logits(model: nn.Module, call: Call) -> bool:
@@ -242,6 +290,9 @@ def _with_part(model: nn.Module, call: Call, given: Tensor | None = None) -> Cal
     inputs = {call.tokens: tokens.T if call.sequence_first else tokens, **call.fixed}
     if call.labels:
         inputs[call.labels] = inputs[call.tokens]
+    if call.required:
+        held = {"mask_of_all": torch.ones_like(tokens, dtype=torch.bool)}
+        inputs[call.required] = eval(call.required_form, held)
     try:
         with undisturbed():
             result = model(**inputs)

@@ -34,6 +34,7 @@ def limits_of(built: Building, call: Call, inner: int) -> Limits:
         positions=("none",),
         odd_width=_answer(built, call, "float32", PROBE.but(d_model=15, heads=3, kv_heads=1))
         is not None,
+        least_width=_least_width(built, call),
         inner=None if "d_ff" in built.known else _ratio(built, inner),
         one_key_head=has_one_key_head(built),
         length=None if "max_length" in built.known else _longest(built, call),
@@ -77,6 +78,19 @@ def _answer(
         return None
     right = isinstance(found, torch.Tensor) and found.dtype == DTYPES[precision]
     return found if right else None
+
+
+def _least_width(built: Building, call: Call) -> int:
+    """Return the smallest even width at which there is an answer, 1 for that of examples.
+
+    A table of sines may divide by the number of its frequencies less one. Where no width up to 8
+    has an answer, that is left to the examples.
+    """
+    for width in (2, 4, 6, 8):
+        sizes = PROBE.but(d_model=width, heads=1, kv_heads=1)
+        if _answer(built, call, "float32", sizes) is not None:
+            return 1 if width == 2 else width
+    return 1
 
 
 def _random(built: Building, call: Call) -> bool:

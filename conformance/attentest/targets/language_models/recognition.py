@@ -9,7 +9,7 @@ from torch import nn
 from attentest.targets.adapt.components import component_named, squashed
 from attentest.targets.adapt.reading import Reading, Unclear
 from attentest.targets.language_models.building import PROBE
-from attentest.targets.language_models.calling import AT_START, is_causal
+from attentest.targets.language_models.calling import AT_START, MASKS, is_causal
 from attentest.targets.language_models.inference import called
 from attentest.targets.language_models.mistaken import means_order
 from attentest.targets.language_models.probing import probe_of
@@ -53,7 +53,7 @@ def is_language_model(thing: Any, reading: Reading, name: str) -> bool:
 
 
 def takes_tokens_alone(thing: type[nn.Module]) -> bool:
-    """Say whether a call takes one input, besides what says where a text begins."""
+    """Say whether a call takes one input, besides masks and what says where a text begins."""
     parameters = list(inspect.signature(thing.forward).parameters.values())[1:]
     if any(squashed(one.name) in _OF_DECODERS for one in parameters):
         return False
@@ -63,7 +63,8 @@ def takes_tokens_alone(thing: type[nn.Module]) -> bool:
         for one in parameters
         if one.kind not in loose and one.default is inspect.Parameter.empty
     ]
-    return len([one for one in needed if squashed(one) not in AT_START]) <= 1 and bool(parameters)
+    others = (*AT_START, *MASKS)
+    return len([one for one in needed if squashed(one) not in others]) <= 1 and bool(parameters)
 
 
 def has_parts_to_judge(thing: type[nn.Module], name: str) -> bool:

@@ -30,11 +30,7 @@ class Configurations:
 
     def expressions(self) -> Iterator[str]:
         """Yield the expressions, the likeliest first."""
-        unknown: dict[str, Fields[str]] = {}
-        fields = self._read(unknown)
-        while fields.lacking and fields.lacking not in unknown and len(unknown) < _MOST:
-            unknown[fields.lacking] = Fields(lambda name: self.fill(name, {}), self.value)
-            fields = self._read(unknown)
+        unknown = self._unknown()
         switches = [name for name, one in unknown.items() if one.asked and not one.found]
         for truths in product(*(_truths(name) for name in switches)):
             chosen = dict(zip(switches, truths, strict=True))
@@ -46,8 +42,34 @@ class Configurations:
             groups = [f"{name}={_made(one)}" for name, one in unknown.items() if one.found]
             yield _made(fields, [*groups, *said])
 
+    def without_switches(self, maker: str = "") -> tuple[str, list[str]]:
+        """Return one expression that assumes no switch, and the fields that nothing says.
+
+        It calls `maker` where that is a name.
+        """
+        groups = {name: one for name, one in self._unknown().items() if _holds(one)}
+        fields = self._read(groups)
+        within = [name for one in groups.values() for name in one.missing]
+        held = [f"{name}={_made(one)}" for name, one in groups.items()]
+        missing = list(dict.fromkeys([*fields.missing, *within]))
+        return _made(fields, held, maker), missing
+
+    def _unknown(self) -> dict[str, Fields[str]]:
+        """Return the stand-ins of the fields that nothing says, by their names."""
+        unknown: dict[str, Fields[str]] = {}
+        fields = self._read(unknown)
+        while fields.lacking and fields.lacking not in unknown and len(unknown) < _MOST:
+            unknown[fields.lacking] = Fields(lambda name: self.fill(name, {}), self.value)
+            fields = self._read(unknown)
+        return unknown
+
     def _read(self, unknown: Mapping[str, Fields[str]]) -> Fields[str]:
         return fields_read(self.build, self.fill, self.value, unknown)
+
+
+def _holds(one: Fields[str]) -> bool:
+    """Say whether fields of `one` are read."""
+    return bool(one.found or one.missing)
 
 
 def _truths(name: str) -> tuple[bool, bool]:
@@ -56,6 +78,6 @@ def _truths(name: str) -> tuple[bool, bool]:
     return on, not on
 
 
-def _made(fields: Fields[str], more: list[str] | None = None) -> str:
+def _made(fields: Fields[str], more: list[str] | None = None, maker: str = "") -> str:
     held = [f"{name}={code}" for name, code in fields.found.items()]
-    return f"{fields.make.__name__}({', '.join([*held, *(more or [])])})"
+    return f"{maker or fields.make.__name__}({', '.join([*held, *(more or [])])})"

@@ -20,6 +20,9 @@ from attentest_spec.setting import Array, Floats, Setting
 _OFFSETS = (0, 1, 2)
 """The rows of a trained table before that of the first position."""
 
+_SINE_OFFSETS = (0, 2)
+"""Those of a table of sines: it may keep two for padding, and to begin at 1 is a mistake."""
+
 
 def embeddings(reader: Reader, found: Found, tokens: Array) -> Iterator[State]:
     """Yield what the tokens (B, T) may be embedded as, with positions and a norm, or without."""
@@ -72,19 +75,26 @@ def _positions(
     Sines come first: a parameter that holds them, and is not trained, is no learned table.
     """
     width = reader.sizes.d_model
-    for option in CHOICES["positional_encoding"].options:
+    for offset, option in product(_SINE_OFFSETS, CHOICES["positional_encoding"].options):
         if option.name not in ("learned", "learned-scaled", "none"):
-            options: Options = {"positional_encoding": option.name}
+            options: Options = {
+                "positional_encoding": option.name,
+                "position_offset": _first(offset),
+            }
             yield options, {}, table(Setting(choices=Choices.of(options)), length, width)
     for view, offset in product(reader.parameters.tables(width), _OFFSETS):
         if len(view.values) != reader.sizes.max_length + offset:
             continue
         rows = view.values[offset : offset + length]
-        first: Value = float(offset) if offset else "none"
         for name, factor in (("learned", 1.0), ("learned-scaled", width**-0.5)):
-            options = {"positional_encoding": name, "position_offset": first}
+            options = {"positional_encoding": name, "position_offset": _first(offset)}
             yield options, {"positions.weight": view}, rows * factor
     yield {"positional_encoding": "none"}, {}, None
+
+
+def _first(offset: int) -> Value:
+    """Return the option of `position_offset` by the row of the first position."""
+    return float(offset) if offset else "none"
 
 
 def logits(reader: Reader, state: State, output: Floats) -> Iterator[Found]:

@@ -1,0 +1,72 @@
+"""Settings that a decoder-only model is made with: the fields that its constructor reads."""
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from enum import Enum
+from typing import Any
+
+from attentest.targets.adapt.objects.keyword_settings import KeptFields
+from attentest.targets.adapt.objects.settings import settings_doubts
+from attentest.targets.adapt.probing import undisturbed
+from attentest.targets.models.configurations import Configurations
+from attentest.targets.signatures import constructor_arguments
+from attentest_spec import Sizes
+
+
+def settings_read(
+    top: Callable[..., Any],
+    own: str,
+    fill: Callable[[str, Mapping[str, str]], str | None],
+    kept: KeptFields,
+    sizes: Sizes,
+) -> tuple[str, Sequence[str]]:
+    """Return the expression of the settings `own` of `top`, and the fields that nothing says.
+
+    `fill` says a field by its name, and `kept` what it is where that does not; `sizes` are
+    those of probing.
+    """
+
+    def filled(name: str, known: Mapping[str, str]) -> str | None:
+        said = fill(name, known)
+        return repr(kept.fields[name]) if said is None and name in kept.fields else said
+
+    made = Configurations(
+        lambda settings: top(**{own: settings}), filled, lambda code: eval(code, {"sizes": sizes})
+    )
+    with undisturbed():
+        return made.without_switches(kept.made)
+
+
+def layers_off(
+    found: Mapping[str, str | None], arguments: Mapping[str, inspect.Parameter]
+) -> Sequence[str]:
+    """Return the numbers of layers that are 0 by default, where another one is not."""
+    layers = [own for own, code in found.items() if code == "sizes.layers"]
+    off = [own for own in layers if arguments[own].default == 0]
+    return off if len(off) < len(layers) else []
+
+
+def member_of(parameter: inspect.Parameter, space: Mapping[str, Any]) -> str:
+    """Return the first member for a required argument that is annotated as an enumeration.
+
+    It is an expression of a class in `space`, "" for every other argument.
+    """
+    kind, required = parameter.annotation, parameter.default is inspect.Parameter.empty
+    if not (required and inspect.isclass(kind) and issubclass(kind, Enum) and len(kind)):
+        return ""
+    name = next((name for name, one in space.items() if one is kind), "")
+    return name and f"{name}.{next(iter(kind)).name}"
+
+
+def doubts_of(
+    thing: Callable[..., Any], expression: str, space: Mapping[str, Any]
+) -> tuple[str, ...]:
+    """Return what is assumed of the settings in `expression`, and of members of enumerations."""
+    members = {own: member_of(one, space) for own, one in constructor_arguments(thing).items()}
+    said = (
+        f"assumed {own}={code}, the first of its values: a function that builds it with another "
+        f"one is a target too"
+        for own, code in members.items()
+        if code and f"{own}={code}" in expression
+    )
+    return (*settings_doubts(thing, expression), *said)

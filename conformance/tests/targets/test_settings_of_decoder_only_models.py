@@ -1,0 +1,127 @@
+"""Settings that a decoder-only model is made with, as classes without declared fields hold them."""
+
+import importlib.util
+import sys
+from pathlib import Path
+
+import pytest
+
+from attentest.targets.adapt.reading import Reading, Unclear
+from attentest.targets.language_models.building import PROBE, Building, building
+
+MODEL = """
+from torch import nn
+
+
+class GPT(nn.Module):
+    def __init__(self, config):
+        super().__init__()
+        self.tokens = nn.Embedding(config.vocab_size, config.n_embd)
+        self.positions = nn.Embedding(config.block_size, config.n_embd)
+        self.blocks = nn.ModuleList(
+            [nn.Linear(config.n_embd, config.n_head * 7) for _ in range(config.n_layer)]
+        )
+        self.act = {"plain": nn.ReLU}[FLAVOUR]()
+
+    def forward(self, ids):
+        return self.tokens(ids)
+"""
+KEPT = """
+
+class GPTConfig:
+    flavour = "plain"
+
+    def __init__(self, vocab_size, block_size, **kwargs):
+        self.vocab_size = vocab_size
+        self.block_size = block_size
+        for name, value in kwargs.items():
+            setattr(self, name, value)
+"""
+LOOKED_UP = """
+
+class GPTConfig:
+    def __init__(self, **kw):
+        self.n_embd = kw.get("n_embd", 768)
+        self.n_head = kw.pop("n_head", 12)
+        self.n_layer = kw["n_layer"]
+        self.vocab_size = kw["vocab_size"]
+        self.block_size = kw.get("block_size", 1024)
+        self.flavour = "plain"
+"""
+ATTRIBUTES = """
+
+class GPTConfig:
+    vocab_size = 50257
+    n_embd = 768
+    n_head = 12
+    n_layer = 12
+    block_size = 1024
+    flavour = "plain"
+"""
+
+
+def built(folder: Path, settings: str, flavour: str = "config.flavour") -> Building:
+    """Return how the model that is made with `settings` is built."""
+    path = folder / "gpt.py"
+    path.write_text(MODEL.replace("FLAVOUR", flavour) + settings, encoding="utf-8")
+    spec = importlib.util.spec_from_file_location("gpt", path)
+    assert spec
+    assert spec.loader
+    module = importlib.util.module_from_spec(spec)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setitem(sys.modules, "gpt", module)
+        spec.loader.exec_module(module)
+        return building(module.GPT, "GPT", Reading())
+
+
+@pytest.mark.parametrize("settings", [KEPT, LOOKED_UP, ATTRIBUTES])
+def test_fields_that_no_argument_declares_are_sizes(settings: str, tmp_path: Path) -> None:
+    made = built(tmp_path, settings)
+    assert made.known >= {"target_vocabulary", "d_model", "heads", "layers", "max_length"}
+    assert tuple(made(PROBE).tokens.weight.shape) == (PROBE.target_vocabulary, PROBE.d_model)
+
+
+def test_class_that_keeps_its_keywords_makes_the_settings(tmp_path: Path) -> None:
+    assert "config=GPTConfig(" in built(tmp_path, KEPT).expression
+
+
+def test_field_in_a_group_that_nothing_says_is_asked_about(tmp_path: Path) -> None:
+    with pytest.raises(Unclear, match="Nothing says what flavour is"):
+        built(tmp_path, "", "config.net.flavour")
+
+
+def test_groups_of_fields_are_made(tmp_path: Path) -> None:
+    groups = MODEL.replace("config.n_", "config.net.n_").replace("config.vo", "config.data.vo")
+    path = tmp_path / "own"
+    path.mkdir()
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setitem(globals(), "MODEL", groups)
+        made = built(path, "", '"plain"')
+    assert "net=SimpleNamespace(" in made.expression
+    assert "data=SimpleNamespace(" in made.expression
+
+
+@pytest.mark.parametrize(("default", "layers"), [("0", 1), ("6", 2)])
+def test_number_of_layers_that_is_0_by_default_stays_0(
+    default: str, layers: int, tmp_path: Path
+) -> None:
+    taken = "vocab_size, n_embd, n_head, block_size, encoder_layers=6"
+    source = MODEL.replace("self, config", f"self, {taken}, decoder_layers={default}")
+    source = source.replace("config.n_layer", "encoder_layers + decoder_layers")
+    source = source.replace("config.", "").replace("FLAVOUR", '"plain"')
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setitem(globals(), "MODEL", source)
+        made = built(tmp_path, "")
+    assert made.expression.count("sizes.layers") == layers
+
+
+def test_required_member_of_an_enumeration_is_the_first_and_an_assumption(tmp_path: Path) -> None:
+    kinds = "from enum import Enum\n\nclass Kind(Enum):\n    FIRST = 1\n    SECOND = 2\n"
+    taken = "vocab_size, n_embd, n_head, block_size, n_layer, kind: Kind"
+    source = MODEL.replace("config", taken, 1).replace("config.", "")
+    source = source.replace("FLAVOUR", '"plain" if kind is Kind.FIRST else ""')
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setitem(globals(), "MODEL", kinds + source)
+        made = built(tmp_path, "")
+    assert "kind=Kind.FIRST" in made.expression
+    assert any("kind=Kind.FIRST" in one for one in made.doubts)
