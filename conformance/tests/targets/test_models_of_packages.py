@@ -8,7 +8,6 @@ from mistaken_code import adapted, broken
 from torch import nn
 
 import attentest
-from attentest.targets.adapt import Unclear
 from attentest.targets.language_models.numbers.constants import constants
 
 MODEL = """
