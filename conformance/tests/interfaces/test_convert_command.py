@@ -35,7 +35,7 @@ TIED = {"tying": "target-and-output"}
 
 def module(backend: Backend) -> torch.nn.Module:
     """Return the model of `backend` as its users have it."""
-    built = backend.build("model", SIZES, precision="float32")._module  # type: ignore[attr-defined]
+    built = backend.build("model", SIZES, precision="float32").module  # type: ignore[attr-defined]
     assert isinstance(built, torch.nn.Module)
     return built
 

@@ -23,6 +23,7 @@ from attentest.targets.adapt.masks import meanings_by_words
         ("mask", "mask: 1 if a query can see the key", "keep"),
         ("mask", "mask: True where a position may not look.", "blocks"),
         ("mask", "mask: 1 if a query cannot see the key", "blocks"),
+        ("mask", "mask: 1 where nobody may look", "blocks"),
         ("mask", "mask: added to the scores", "additive"),
         ("mask", "The additive mask is added to the scores before the softmax.", "additive"),
         ("src_key_padding_mask", "", "blocks"),

@@ -171,7 +171,7 @@ def test_hooks_are_gone_afterwards() -> None:
     part = backend.build("encoder_layer", SIZES)
     assert isinstance(part, Traceable)
     part.steps((np.ones((1, 3, 6)), None))
-    assert not any(one._forward_hooks for one in part._module.modules())
+    assert not any(one._forward_hooks for one in part.module.modules())
 
 
 def test_a_function_has_no_steps() -> None:

@@ -210,7 +210,7 @@ _SEEN = (
 )
 _HIDDEN = (
     r"(not (be )?(attend|allow|visible|valid|(seen|look|see)\b)|cannot (attend|(look|see)\b)"
-    r"|unseen"
+    r"|unseen|(nobody|nothing|none|no \w+) (may|can) (attend|look|see)\b"
     r"|mask(ed|s)?(?! (will|may|can) be broadcast) (out|position|key|token)?|block|ignor"
     r"|hidden|hide|pad|prevent|forbid|exclude)"
 )

@@ -69,7 +69,7 @@ def test_it_is_what_torch_does_with_its_own_loss_and_optimiser():
     ours = losses(trained(backend, regime))[-1, 0]
     part = backend.build("model", regime.sizes)
     part.load(weights(layout(regime, Choices.of(backend.choices)), 0))
-    model = part._module
+    model = part.module
     model.train()
     adam = torch.optim.Adam(model.parameters(), lr=1.0, betas=(0.9, 0.98), eps=1e-9)
     theirs = []
