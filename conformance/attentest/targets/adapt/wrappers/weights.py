@@ -17,6 +17,7 @@ from torch import Tensor, nn
 from attentest.targets.adapt.components import squashed
 from attentest.targets.adapt.names import OFF, ROLES
 from attentest.targets.adapt.names import SIZES as NAMES
+from attentest.targets.adapt.parameters.trials.clock import Clock
 from attentest.targets.adapt.probing import SIZES, undisturbed
 from attentest.targets.adapt.reading import Reading
 from attentest.targets.adapt.wrappers.wrapper import SHAPES, Wrapper
@@ -101,6 +102,9 @@ _AXES = {
 
 _MOST = 4096
 """The number of assignments of shapes that are tried."""
+
+_SECONDS = 5.0
+"""The CPU seconds that these may take: JAX compiles a function for each."""
 
 
 def weights_of_caller(
@@ -193,9 +197,11 @@ def _fitting(
     heads: Sequence[str],
 ) -> dict[str, str] | None:
     """Return the first shapes of the weights with which a call gives rows of the right shape."""
-    sizes = SIZES.d_model, SIZES.d_ff, SIZES.heads
+    sizes, clock = (SIZES.d_model, SIZES.d_ff, SIZES.heads), Clock(_SECONDS)
     with undisturbed():
         for shapes in islice(_assignments(component, weights), _MOST):
+            if clock.rings():
+                return None
             try:
                 result = HoldsWeights(thing, sizes, shapes=shapes, heads=heads)(**given)
             except Exception:  # code that a user wrote may raise anything
