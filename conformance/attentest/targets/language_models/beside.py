@@ -58,7 +58,7 @@ def unused_of(model: nn.Module, call: Call) -> str:
     verb, them = ("is", "it") if len(rest) == 1 else ("are", "them")
     return (
         f"{few(rest)} {verb} held and not used: nothing that it returns depends on {them}, and "
-        f"without {them} it has the numbers of the reference"
+        f"it has the numbers of the reference without {them}"
     )
 
 
