@@ -1,15 +1,19 @@
 """Lines of results and modules that are not used, and of fills that leave a weight."""
 
 import inspect
+from dataclasses import replace
 
+import numpy as np
 import torch
 from user_files import write_files
 
 import attentest
 from attentest.analysis.lines import cases
+from attentest.analysis.lines.effects import weak_fill
 from attentest.analysis.lines.locate import locate
 from attentest.judging.bench import Bench
 from attentest.judging.judge import judge
+from attentest_spec import Sizes
 from attentest_spec.torch import of_function
 
 
@@ -106,3 +110,18 @@ def test_fill_that_leaves_masked_keys_a_weight_is_named(tmp_path):
     verdict = judge(Bench(backend), "multi_head_attention.gradient-to-masked-keys")
     assert verdict.location.code == "weights = scores.masked_fill(~mask, fill).softmax(-1)"
     assert "filled with -100" in verdict.location.computed
+
+
+def test_fill_that_leaves_no_weight_is_no_cause_of_a_gradient():
+    for fill, is_named in ((-100.0, True), (-1e4, False)):
+
+        def attend(query, key, value, mask, fill=fill):
+            scores = query @ key.mT / query.shape[-1] ** 0.5
+            return scores.masked_fill(~mask, fill).softmax(-1) @ value
+
+        backend = replace(of_function(attend, "attention"), choices={"mask_fill": fill})
+        subject = Bench(backend).subject()
+        part = subject.part("attention", Sizes(d_model=4, heads=2))
+        x, mask = np.ones((1, 2, 3, 4)), np.tril(np.ones((1, 1, 3, 3), dtype=bool))
+        part.vjp((x, x, x, mask), np.ones(x.shape))
+        assert (weak_fill(subject, subject.trace) is not None) == is_named

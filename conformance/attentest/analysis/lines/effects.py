@@ -158,7 +158,7 @@ class _Filled(TorchRecording):
 def weak_fill(subject: Subject, steps: Sequence[Step]) -> Location | None:
     """Return the line that fills masked scores with a number which leaves them a weight."""
     fill = subject.choices.mask_fill
-    if not isinstance(fill, float):
+    if not isinstance(fill, float) or np.exp(fill) == 0:  # which leaves none
         return None
     for step, part in _parts(subject, steps):
         seen = _Filled(fill)
