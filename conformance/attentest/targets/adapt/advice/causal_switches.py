@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from attentest.targets.adapt.adapter import Adapter
+from attentest.targets.adapt.advice.causal_words import demand_documented
 from attentest.targets.adapt.code import Code
 from attentest.targets.adapt.fillings import fixed
 from attentest.targets.adapt.probing import SEQUENCES, SIZES, Given, Probe, undisturbed
@@ -26,7 +27,11 @@ _SAME = 1e-5
 
 
 def demand_order(code: Code, probe: Probe, adapter: Adapter, reading: Reading) -> None:
-    """Raise Uncovered for a switch that is off, and if it is on does not hide later positions."""
+    """Raise Unclear where code is not causal, and its documentation or a switch is about that.
+
+    A switch that is off has to hide later positions if it is on.
+    """
+    demand_documented(code, adapter, reading)
     if adapter.causal or adapter.component not in ("attention", *SEQUENCES):
         return
     for own, switched, called in _switched(code, probe, adapter):

@@ -1,0 +1,86 @@
+"""Documentation that calls code causal: where the numbers say otherwise, it is asked about."""
+
+from pathlib import Path
+
+import pytest
+from mistaken_code import adapted
+
+from attentest.targets.adapt import Unclear
+from attentest.targets.adapt.advice.causal_words import causal_words
+
+CODE = '''
+import torch.nn.functional as F
+from torch import nn
+
+
+class SelfAttention(nn.Module):
+    """Causal self-attention."""
+
+    def __init__(self, dim, heads):
+        super().__init__()
+        self.heads = heads
+        self.to_qkv = nn.Linear(dim, 3 * dim, bias=False)
+        self.to_out = nn.Linear(dim, dim, bias=False)
+
+    def forward(self, x):
+        q, k, v = (
+            one.unflatten(-1, (self.heads, -1)).transpose(1, 2)
+            for one in self.to_qkv(x).chunk(3, -1)
+        )
+        mixed = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+        return self.to_out(mixed.transpose(1, 2).flatten(2))
+'''
+MISTAKE = CODE.replace(", is_causal=True", "")
+OF_FILE = '"""A GPT attention layer."""\n' + MISTAKE.replace("Causal self", "Self")
+
+
+def test_causal_code_that_is_documented_so_is_read(tmp_path: Path) -> None:
+    assert adapted(tmp_path, "SelfAttention", CODE)
+
+
+@pytest.mark.parametrize("code", [MISTAKE, OF_FILE])
+def test_code_that_is_documented_as_causal_and_is_not_is_a_question(
+    tmp_path: Path, code: str
+) -> None:
+    with pytest.raises(Unclear, match="its output at a position changes with later positions"):
+        adapted(tmp_path, "SelfAttention", code)
+
+
+@pytest.mark.parametrize("order", ["by-mask", "built-in"])
+def test_the_advised_choice_has_it_judged(tmp_path: Path, order: str) -> None:
+    assert adapted(tmp_path, "SelfAttention", MISTAKE, choices={"attention_causality": order})
+
+
+def test_documentation_of_a_file_of_several_classes_is_not_that_of_each(tmp_path: Path) -> None:
+    other = OF_FILE + "\n\nclass Other(nn.Module):\n    x = 1\n"
+    assert adapted(tmp_path, "SelfAttention", other)
+
+
+@pytest.mark.parametrize(
+    "documentation",
+    [
+        "Self-attention, causal only if the decoder asks for it.",
+        "Non-causal self-attention of an encoder.",
+        "Attention as in a causal language model, but not causal attention.",
+        "A block of BERT, unlike a GPT block.",
+        "Works with the causal attention mask of the caller.",
+        "Supports causal attention. Padding is hidden.",
+        "A layer for causal inference of treatment effects.",
+        "Multi-head attention.",
+    ],
+)
+def test_other_documentation_does_not_call_code_causal(documentation: str) -> None:
+    assert causal_words(documentation) == ""
+
+
+@pytest.mark.parametrize(
+    ("documentation", "words"),
+    [
+        ("Causal multi-head self-attention.", "Causal multi-head self-attention"),
+        ("A pre-norm GPT-2 block with GELU.", "GPT-2 block"),
+        ("One layer. Each token cannot see later tokens.", "cannot see later"),
+        ("Masked self-attention (Vaswani et al.)", "Masked self-attention"),
+    ],
+)
+def test_documentation_calls_code_causal(documentation: str, words: str) -> None:
+    assert causal_words(documentation) == words
