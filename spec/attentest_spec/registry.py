@@ -1,7 +1,10 @@
 """The registry of the backends that installed distributions announce."""
 
+import sys
+from functools import lru_cache
 from importlib.metadata import EntryPoint, PackageNotFoundError, distribution, entry_points
 from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from packaging.utils import canonicalize_name
@@ -71,7 +74,17 @@ def load(name: str) -> Backend:
 
 
 def _announced() -> dict[str, EntryPoint]:
-    """Return the entries by their names, sorted; of several with one name, the first."""
+    """Return the entries by their names, sorted; of several with one name, the first.
+
+    They are read again once a folder of packages has changed: it takes tens of milliseconds.
+    """
+    folders = [Path(one or ".") for one in sys.path]
+    return _read(tuple((one, one.stat().st_mtime_ns) for one in folders if one.exists()))
+
+
+@lru_cache(1)
+def _read(_: tuple[tuple[Path, int], ...]) -> dict[str, EntryPoint]:
+    """Return the entries as they are in the folders of packages."""
     found: dict[str, EntryPoint] = {}
     for entry in entry_points(group=GROUP):
         found.setdefault(entry.name, entry)

@@ -98,6 +98,14 @@ def test_object_that_is_not_a_backend_is_refused_with_what_it_lacks() -> None:
         registry.load("zz-seven")
 
 
+def test_a_backend_that_is_installed_later_is_announced(lent: "Announce", tmp_path: Path) -> None:
+    assert "zz-lent" not in registry.names()
+    lent("zz-absent-library", "import json")
+    assert "zz-lent" in registry.names()
+    (tmp_path / "lent_adapter-1.0.dist-info").rename(tmp_path / "gone")
+    assert "zz-lent" not in registry.names()
+
+
 def test_an_interrupt_is_not_swallowed(monkeypatch: pytest.MonkeyPatch) -> None:
     class Interrupting:
         name, value, module = "slow", "slow:backend", "slow"
@@ -105,7 +113,7 @@ def test_an_interrupt_is_not_swallowed(monkeypatch: pytest.MonkeyPatch) -> None:
         def load(self) -> object:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(registry, "entry_points", lambda group: [Interrupting()])
+    monkeypatch.setattr(registry, "_announced", lambda: {"slow": Interrupting()})
     with pytest.raises(KeyboardInterrupt):
         registry.load("slow")
 

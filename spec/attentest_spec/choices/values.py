@@ -194,6 +194,10 @@ class Choices:
         except TypeError:  # a value without a hash is no option, and the error says so
             return replace(self, **changes)  # type: ignore[arg-type]  # __post_init__ checks them
 
+    def __hash__(self) -> int:
+        """Return the hash of all values: that of a dataclass looks up each, and takes longer."""
+        return hash(tuple(vars(self).values()))
+
     def __getitem__(self, name: str) -> Value:
         """Return the value of the choice `name`."""
         require("choice", name, CHOICES)
