@@ -136,10 +136,11 @@ class Alignment:
         """Say whether a value is the reference's, or nothing that could be wrong by itself."""
         if value.made is None or not value.made.inputs or self.known.get(value.number):
             return True  # an input or a constant, or the reference's value
-        array = value.array
+        array, inputs = value.array, value.made.inputs
+        if array.size < 2 and self.case.question.probe.component == "loss":  # a sum, as a rule
+            return all(self.is_clean(one) for one in inputs)
         if array.size < 2 or (array == array.flat[0]).all():
             return True  # a constant
-        inputs = value.made.inputs
         return array.dtype.kind in "iu" and all(self.is_clean(one) for one in inputs)
 
     def is_sure(self, value: Value) -> bool:

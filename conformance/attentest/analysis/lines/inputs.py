@@ -10,6 +10,7 @@ from attentest.harness.errors import Absent
 from attentest.harness.subject import Subject
 from attentest_spec import Choices, Sizes
 from attentest_spec.contract import Limits
+from attentest_spec.generator import normalised
 from attentest_spec.order import ordered
 from attentest_spec.parameters import one_vocabulary
 from attentest_spec.setting import Array
@@ -23,6 +24,7 @@ SIZES = Sizes(
     target_vocabulary=19,
     source_pad=3,
     target_pad=5,
+    smoothing=0.1,
 )
 
 
@@ -93,6 +95,13 @@ class Inputs:
                 return self.floats(batch, queries, width), self.floats(width, width)
             case "embedding":
                 return (self.source(),)
+            case "loss":
+                target = self.target()
+                logits = self.floats(batch, queries, self.sizes.target_vocabulary)
+                # Code may take any word for the target that is padding.
+                logits[target == self.sizes.target_pad] = 0.0
+                output = normalised(self.subject.choices.loss_input, logits)
+                return cast(output, self.subject.precision), target
             case "padding_mask":
                 return self.source(padded=True), self.sizes.source_pad
             case "target_mask":

@@ -52,6 +52,13 @@ _POSITIONS: tuple[dict[str, Any], ...] = (
 )
 """Positions inside attention that are in use."""
 
+_LOSSES: tuple[dict[str, Any], ...] = tuple(
+    {"smoothed_mass": mass, "loss_measure": measure}
+    for mass in ("all-words", "other-words", "other-real-words")
+    for measure in ("cross-entropy", "divergence")
+)
+"""Losses with label smoothing that are in use."""
+
 _ROUNDING = "position_arithmetic"
 """The choice of a table in single precision: other roundings of the same formula."""
 
@@ -83,7 +90,8 @@ def readings(alignment: Alignment, end: float) -> list[Alignment]:
                 found.append(other)
         best = max([best, *found], key=lambda one: len(one.covered_steps))
     found.sort(key=lambda one: len(one.covered_steps), reverse=True)
-    return found[:_MOST]
+    few = alignment.case.question.probe.component != "loss"  # whose choices show in no value
+    return found[:_MOST] if few else found
 
 
 def under(alignment: Alignment, choices: Choices) -> Alignment | None:
@@ -124,6 +132,8 @@ def _options(alignment: Alignment) -> list[list[dict[str, Any]]]:
         kinds += [[{"rms_weight": "one-plus-weight"}], [*_RMS_NORMS]]
     if "feed_forward" in parts:
         kinds.append([{"activation": one} for one in ("gelu", "silu", "gelu-tanh")])
+    if component == "loss":
+        kinds.append([*_LOSSES])
     if component == "multi_head_attention":
         kinds += [[{"attention_causality": "built-in"}], [*_POSITIONS]]
     return [_undeclared(one, case.subject.declared) for one in kinds]

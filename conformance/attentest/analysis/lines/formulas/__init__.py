@@ -11,6 +11,7 @@ from attentest.analysis.lines.formulas.attention import attention
 from attentest.analysis.lines.formulas.experts import mixture_of_experts
 from attentest.analysis.lines.formulas.feed_forward import feed_forward, wrapped
 from attentest.analysis.lines.formulas.layer_norm import layer_norm
+from attentest.analysis.lines.formulas.loss import loss
 from attentest.analysis.lines.formulas.masks import causal, padding, whole_target_mask
 from attentest.analysis.lines.formulas.multi_head_attention import multi_head_attention
 from attentest.analysis.lines.formulas.positions import positions
@@ -24,7 +25,7 @@ Inputs = Mapping[str, Any]
 def build(formula: Formula, component: str, method: str, inputs: Inputs) -> None:
     """Add the formula of `component`, or of its `method`, on `inputs` by their names.
 
-    Raises KeyError for a component that is no part of a model.
+    Raises KeyError for a component without a formula, such as a schedule.
     """
     makers = _METHODS if method else _COMPONENTS
     makers[method or component](formula, _Leaves(formula, inputs))
@@ -116,6 +117,7 @@ _COMPONENTS: Mapping[str, Callable[[Formula, _Leaves], Step]] = {
     "residual": _residual,
     "embedding": lambda formula, given: embedding(formula, "", given("tokens", "BL")),
     "positional_encoding": lambda formula, given: positions(formula, "", given("x", "BLD")),
+    "loss": lambda formula, given: loss(formula, given("output", "BTV"), given("target", "BT")),
     "generator": lambda formula, given: generator(formula, "", given("x", "ABLD")),
     "encoder_layer": _encoding(layers.encoder_layer),
     "encoder": _encoding(layers.encoder),

@@ -84,7 +84,7 @@ def adapt_loss(code: Code, reading: Reading) -> AdaptedLoss:
             f"as one that counts all targets."
         )
     shown = {axis: found.choices[axis] for axis in AXES}
-    if found.rate == 0:
+    if found.rate == 0 or not found.smoothed:
         shown = {axis: one for axis, one in shown.items() if axis not in _OF_SMOOTHING}
     choices = declared_choices(shown, reading)
     limits = Limits(

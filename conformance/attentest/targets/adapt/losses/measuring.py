@@ -103,7 +103,8 @@ class Measured:
     """The call of a loss, its choices, and its fixed rate and pad id; None where they follow.
 
     `certain` says that the reference gives all of its numbers, padding and smoothing included,
-    `exact` that they agree to the last digits of double precision.
+    `exact` that they agree to the last digits of double precision, and `smoothed` that smoothed
+    targets without padding show how their mass is shared.
     """
 
     call: LossCall
@@ -112,6 +113,7 @@ class Measured:
     pad: int | None
     certain: bool
     exact: bool = True
+    smoothed: bool = True
 
 
 def measured(
@@ -166,8 +168,9 @@ def _whole(
     unpadded = case(rate=rate)
     found = unpadded.found(build, call)
     fitting = (one for one in variations(SMOOTHED, base) if same(found, unpadded.wanted(one)))
-    choices = next(fitting, Choices.of(base))
-    return Measured(call, _empty(build, call, unpadded, choices), fixed, None, False)
+    shared = next(fitting, None)
+    shown = _empty(build, call, unpadded, shared or Choices.of(base))
+    return Measured(call, shown, fixed, None, certain=False, smoothed=shared is not None)
 
 
 def _follows(call: LossCall, known: frozenset[str]) -> bool:
