@@ -107,6 +107,8 @@ def test_sound_losses_have_no_line(tmp_path: Path, name: str) -> None:
     subject = Bench(adapted(tmp_path, name, CODE)).subject()
     part = subject.part("loss", subject.limits.fitted(SIZES))
     kinds = ("none", "padding")
+    judged = judge(Bench(subject.backend), "loss.smoothing-refused")
+    assert judged.location is None
     for given in (Inputs(subject, part.sizes, np.random.default_rng(4), k, USUAL) for k in kinds):
         part(*given.of("loss"))
     assert locate(subject, subject.trace, {}) is None

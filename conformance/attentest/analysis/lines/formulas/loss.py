@@ -14,7 +14,12 @@ from attentest_spec.setting import Array
 
 
 def loss(formula: Formula, output: Step, target: Step) -> Step:
-    """Add the cross-entropy of the smoothed targets, summed over those that count, and divided."""
+    """Add the cross-entropy of the smoothed targets, summed over those that count, and divided.
+
+    Raises ValueError for a rate of smoothing that code may refuse.
+    """
+    if not 0 <= formula.sizes.smoothing < 1:
+        raise ValueError(f"smoothing is {formula.sizes.smoothing}, which leaves no target")
     keep = formula.step(
         "",
         "counted targets",
