@@ -304,7 +304,10 @@ CONFIGURATION = words(
 EPSILON = words("eps epsilon layernormeps layernormepsilon normeps lneps rmsnormeps")
 """The epsilon of a norm."""
 
-LAYER_INDEX = words("layeridx layerid layerindex")
+LAYER_INDEX = words(
+    "layeridx layerid layerindex blockidx blockindex layernumber layerno idx layernum blockid "
+    "blocknumber i index"
+)
 """The number of a layer in its stack, which is the first one, also where its default is None."""
 
 REQUIRED: Mapping[str, Any] = {
@@ -316,7 +319,7 @@ REQUIRED: Mapping[str, Any] = {
         ),
         False,
     ),
-    **dict.fromkeys(words("chunksizefeedforward blockidx blockindex layernumber idx"), 0),
+    **dict.fromkeys(words("chunksizefeedforward"), 0),
     **dict.fromkeys(LAYER_INDEX, 0),
     **dict.fromkeys(words("ffndimmultiplier"), None),
     **dict.fromkeys(words("device"), "cpu"),

@@ -23,6 +23,9 @@ TRIED = (
 )
 """Sizes with numbers of heads that are powers of two and that are not, and one shared head."""
 
+_LAYERS = 12
+"""The largest number of layers at which numbers are compared: some models change with depth."""
+
 Inputs = tuple[Array, Array | None, Array | None]
 """Tokens (B, T), a mask of padding and positions, or None."""
 
@@ -40,7 +43,23 @@ def difference(
         calls = [(_tokens(sizes, length), None, None) for length in (5, 1, most)]
         if found := compared(backend, sizes, calls, precision, wide=wide, near=room):
             return found
-    return ""
+    return _deep(backend, precision, wide=wide, room=room)
+
+
+def _deep(backend: Backend, precision: str, *, wide: bool, room: float) -> str:
+    """Return at which number of layers the numbers differ first, "" where they agree at many.
+
+    In some models every fourth layer is another one.
+    """
+
+    def at(layers: int) -> str:
+        calls = [(_tokens(TRIED[0], 5), None, None)]
+        sizes = TRIED[0].but(layers=layers)
+        return compared(backend, sizes, calls, precision, wide=wide, near=room)
+
+    last = at(_LAYERS)
+    fewer = range(TRIED[0].layers + 1, _LAYERS)
+    return last and next(filter(None, map(at, fewer)), last)
 
 
 def compared(

@@ -48,9 +48,6 @@ _IMPLEMENTATION = "_attn_implementation"
 _WAYS = 6
 """The largest number of ways to build a block that are tried."""
 
-_NUMBER = (*LAYER_INDEX, *words("blockidx blockindex layernumber layerno idx layernum blockid"))
-"""Names of the number of a block among those of its model."""
-
 _PLACES = words("positionids positions posids inputpos inputpositions pos position")
 
 
@@ -109,7 +106,7 @@ def _built(
         Turned.__name__: Turned,
     }
     named = {
-        own: "number" for own in inspect.signature(thing).parameters if squashed(own) in _NUMBER
+        own: "number" for own in inspect.signature(thing).parameters if squashed(own) in LAYER_INDEX
     }
     options = Options(space, reading, thing, named)
     found = list(islice(options.expressions(thing, name), _WAYS))

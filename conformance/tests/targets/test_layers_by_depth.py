@@ -1,0 +1,85 @@
+"""Decoder-only models in which layers far from the first are others, and blocks with a number."""
+
+from pathlib import Path
+
+import pytest
+from mistaken_code import adapted, broken
+
+from attentest.targets.adapt import Unclear
+
+CODE = """
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+
+class Block(nn.Module):
+    def __init__(self, width, heads, hidden, i, every=4):
+        super().__init__()
+        self.heads, self.turns = heads, (i + 1) % every != 0
+        self.norm1, self.norm2 = nn.RMSNorm(width, 1e-6), nn.RMSNorm(width, 1e-6)
+        self.qkv = nn.Linear(width, 3 * width, bias=False)
+        self.out = nn.Linear(width, width, bias=False)
+        self.gate = nn.Linear(width, hidden, bias=False)
+        self.up = nn.Linear(width, hidden, bias=False)
+        self.down = nn.Linear(hidden, width, bias=False)
+
+    def turned(self, x, cos, sin):
+        a, b = x.chunk(2, -1)
+        return x * cos + torch.cat((-b, a), -1) * sin if self.turns else x
+
+    def forward(self, x, cos, sin):
+        q, k, v = (
+            one.unflatten(-1, (self.heads, -1)).transpose(1, 2)
+            for one in self.qkv(self.norm1(x)).chunk(3, -1)
+        )
+        q, k = self.turned(q, cos, sin), self.turned(k, cos, sin)
+        mixed = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+        x = x + self.out(mixed.transpose(1, 2).flatten(2))
+        h = self.norm2(x)
+        return x + self.down(F.silu(self.gate(h)) * self.up(h))
+
+
+class Model(nn.Module):
+    def __init__(self, vocab_size, width, heads, hidden, n_layers, every=4):
+        super().__init__()
+        self.embed = nn.Embedding(vocab_size, width)
+        blocks = [Block(width, heads, hidden, i, every) for i in range(n_layers)]
+        self.blocks = nn.ModuleList(blocks)
+        self.norm = nn.RMSNorm(width, 1e-6)
+        self.head = nn.Linear(width, vocab_size, bias=False)
+        self.columns = width // heads
+
+    def forward(self, tokens):
+        steps = torch.arange(0, self.columns, 2, dtype=torch.float64) / self.columns
+        angles = torch.outer(torch.arange(tokens.shape[1], dtype=torch.float64), 1e4**-steps)
+        angles = torch.cat((angles, angles), -1)
+        x = self.embed(tokens)
+        cos, sin = angles.cos().to(x.dtype), angles.sin().to(x.dtype)
+        for block in self.blocks:
+            x = block(x, cos, sin)
+        return self.head(self.norm(x))
+"""
+
+
+def test_every_fourth_layer_without_positions_is_a_question(tmp_path: Path) -> None:
+    with pytest.raises(Unclear, match="At other sizes it has not: at 4 layers of width"):
+        adapted(tmp_path, "Model", CODE)
+
+
+def test_the_model_without_such_layers_is_judged(tmp_path: Path) -> None:
+    backend = adapted(tmp_path, "Model", CODE, given={"every": 100})
+    assert broken(backend, "language_model.formula") == []
+
+
+def test_a_mistake_that_begins_with_the_seventh_layer_does_not_pass(tmp_path: Path) -> None:
+    right = "range(n_layers)]\n"
+    mistake = CODE.replace(right, right + "        blocks[6:] = [blocks[0]] * len(blocks[6:])\n")
+    with pytest.raises(Unclear, match="at 7 layers of width"):
+        adapted(tmp_path, "Model", mistake, given={"every": 100})
+
+
+def test_the_number_of_a_block_is_that_of_the_first(tmp_path: Path) -> None:
+    backend = adapted(tmp_path, "Block", CODE)
+    assert "i=sizes.max_length" not in " ".join(backend.understood)
+    assert broken(backend, "encoder.layer-formula") == []
