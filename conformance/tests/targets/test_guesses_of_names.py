@@ -72,6 +72,13 @@ def test_short_name_of_attention_after_that_of_rotary_positions_is_attention() -
     assert component_guessed("GQARotaryEmbedding") == "rotary"
     assert not named_rotary("RopelessMQA")
     assert named_rotary("MLARotary")
+    assert named_rotary("cached_rope")
+    assert named_rotary("DropoutRoPE")
+
+
+@pytest.mark.parametrize("name", ["LayerDropEncoder", "drop_embedding", "DropEmbed", "properties"])
+def test_letters_of_rope_across_words_say_nothing(name: str) -> None:
+    assert not named_rotary(name)
 
 
 def test_block_with_another_word_in_front_is_judged(tmp_path: Path) -> None:

@@ -64,13 +64,18 @@ def is_rotary(thing: Any, reading: Reading, name: str) -> bool:
     """Say whether `thing` is taken for rotary positions: as you say, or by its name."""
     if reading.component:
         return reading.component == COMPONENT
-    own = squashed(name or getattr(thing, "__name__", ""))
+    own = name or getattr(thing, "__name__", "")
     return named_rotary(own) and (inspect.isclass(thing) or inspect.isroutine(thing))
 
 
 def named_rotary(name: str) -> bool:
     """Say whether a name says rotary positions, of themselves and not of what has them inside."""
-    return _NAMES.fullmatch(squashed(name)) is not None
+    apart = _DROPS.sub("", name)  # `LayerDropEncoder` has no rope
+    return _NAMES.fullmatch(squashed(apart)) is not None
+
+
+_DROPS = re.compile(r"[Dd]rop(?=[A-Z_])|(?<![a-z])drop(?=[a-z])|[Pp]ropert(y|ies)")
+"""Words whose letters, or those that follow, are not those of rope."""
 
 
 _SEQUENCE_FIRST = (
