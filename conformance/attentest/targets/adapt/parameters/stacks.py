@@ -54,7 +54,11 @@ def layer_lists(units: list[Unit], sizes: Sizes, wanted: int) -> list[Layers]:
         found = [Layers("", tuple(units), numbered=False)] if wanted == 1 else _single(units, sizes)
     if len(found) != wanted:
         there = ", ".join(f"{one.start}0" for one in found) or "none"
-        raise Lost(f"{wanted} list(s) of like layers, numbered from 0: there is {there}")
+        lists = "a list of like layers" if wanted == 1 else f"{wanted} lists of like layers"
+        raise Lost(
+            f"it should hold {lists} with parameters of their own, such as layers.0 and layers.1, "
+            f"and there is {there}"
+        )
     return found
 
 
