@@ -53,7 +53,11 @@ def test_functions_of_jax_conform(tmp_path: Path, name: str, clauses: tuple[str,
 @pytest.mark.parametrize(
     ("name", "right", "wrong", "clause"),
     [
-        ("attention", "axis=-1), v", "axis=-2), v", "attention.formula"),
+        # The sound function is compiled for as many shapes, and is a unit test.
+        pytest.param(
+            *("attention", "axis=-1), v", "axis=-2), v", "attention.formula"),
+            marks=pytest.mark.proof,
+        ),
         ("rms_norm", "x * x, -1", "x * x, 0", "rms_norm.formula"),
     ],
 )

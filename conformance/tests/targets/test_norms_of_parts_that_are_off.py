@@ -2,6 +2,7 @@
 
 import pytest
 from mistaken_code import adapted, asked_or_broken, broken
+from proof import share
 
 LAYER = """
 import torch
@@ -36,6 +37,7 @@ def test_norm_of_a_part_that_is_off_is_left_over(tmp_path):
     assert "Left over, and kept as initialised: norm_cross.weight, norm_cross.bias" in said
 
 
+@share(3)
 @pytest.mark.parametrize(
     ("old", "new"),
     [
