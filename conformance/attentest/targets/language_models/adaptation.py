@@ -25,6 +25,7 @@ from attentest.targets.language_models.calling import POSITION_FORMS
 from attentest.targets.language_models.continuing import with_cache
 from attentest.targets.language_models.inference import Inferred, infer
 from attentest.targets.language_models.limits import demand_answer_as_built, limits_of
+from attentest.targets.language_models.longer import demand_same_beyond
 from attentest.targets.language_models.numbers.mistakes import Mistake
 from attentest.targets.language_models.ordering import BY_CALLER
 from attentest.targets.language_models.polarity import doubts_of_mask, forms_meant
@@ -95,7 +96,9 @@ def adapt_language_model(
     if inferred.mistake:
         adapter, said = _with_mistake(adapter, inferred.mistake)
         return replace(_told(adapter, said, reading), mistaken=inferred.mistaken)
-    adapter, doubts = _with_inputs(_in_precisions(adapter), inferred, reading)
+    adapter = _in_precisions(adapter)
+    demand_same_beyond(name, _backend(adapter), adapter.building, reading)
+    adapter, doubts = _with_inputs(adapter, inferred, reading)
     adapter, more = with_cache(adapter, _backend) if not adapter.call.order else (adapter, [])
     more += doubts_of_mask(name, adapter.building.space.get(name), adapter.call, reading)
     unused = _unused(adapter, inferred.arguments.labels)

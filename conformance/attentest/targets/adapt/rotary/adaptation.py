@@ -17,6 +17,7 @@ from attentest.targets.adapt.layouts import documented_layout
 from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.adapt.reading import OBJECT, Reading, Unclear
 from attentest.targets.adapt.rotary.forms import LAYOUTS, Form, Maker, is_method
+from attentest.targets.adapt.rotary.longer import demand_same_beyond
 from attentest.targets.adapt.rotary.measuring import SIZES, Shown, kinds, precisions, shown
 from attentest.targets.adapt.rotary.rounded import with_single_tables
 from attentest.targets.adapt.rotary.settings import with_settings
@@ -121,6 +122,7 @@ def adapt_rotary(
             f"it was called as it should be is not certain. Say with --choice rotary_pairs=.. "
             f"--choice rotary_base=.. what it should be, or judge it with --anyway."
         )
+    demand_same_beyond(own, best, reading)
     return _backend(own, best, reading)
 
 

@@ -1,0 +1,88 @@
+"""Texts beyond the greatest length of a decoder-only model, which some compute in another way."""
+
+import re
+from collections.abc import Iterator
+
+import numpy as np
+
+from attentest.targets.adapt.reading import Reading, Unclear
+from attentest.targets.language_models.building import Building
+from attentest.targets.language_models.numbers.tracing import widened
+from attentest.targets.language_models.verifying import TRIED
+from attentest_spec import Backend, Choices, Sizes
+from attentest_spec.language_model import language_model
+from attentest_spec.parameters import draw, learned_positions
+from attentest_spec.setting import Array, Floats, Setting
+
+_GREATEST, _LONGER = 6, 9
+"""The greatest length that a model is built for, and that of the text which it is given."""
+
+_CLOSE = 1e-5
+"""The relative difference of numbers that rounding in single precision makes."""
+
+_ENOUGH = 4096
+"""A greatest length that no text of a clause has, and for which tables are still small."""
+
+
+def demand_same_beyond(name: str, backend: Backend, building: Building, reading: Reading) -> None:
+    """Raise Unclear for a model that computes longer texts by no rule that could be a mistake.
+
+    Positions that begin anew or stay at the last one are mistakes, and are judged. Another scaling
+    of rotary positions or of scores, by the length of a text, is a design of published models.
+    """
+    own = _argument(building)
+    choices = Choices.of(backend.choices)
+    limit = backend.limits.length
+    if not own or reading.anyway or learned_positions(choices) or (limit and limit < _LONGER):
+        return
+    sizes = backend.limits.fitted(TRIED[0].but(max_length=_GREATEST))
+    if choices.key_heads != "fewer":
+        sizes = sizes.but(kv_heads=0)
+    parameters = draw("language_model", sizes, choices, np.random.default_rng(1))
+    tokens = np.random.default_rng(2).integers(0, sizes.target_vocabulary, size=(2, _LONGER))
+    actual = _answer(backend, sizes, parameters, tokens)
+    if actual is None or actual.shape[:2] != tokens.shape:
+        return
+    given = Setting(sizes, choices, parameters)
+    known = (language_model(given, tokens, None, one) for one in _places(sizes.max_length))
+    if any(_alike(actual, one) for one in known):
+        return
+    raise Unclear(
+        f"{name} computes a text of {_LONGER} tokens otherwise than the reference where {own} is "
+        f"{sizes.max_length}, and shorter ones alike. Either that is a mistake, or a design that "
+        f"changes with the length, such as dynamic scaling of rotary positions, which is not "
+        f"specified. --give {own}={_ENOUGH} (in Python: given={{{own!r}: {_ENOUGH}}}) judges it "
+        f"with a length that no text has."
+    )
+
+
+def _argument(building: Building) -> str:
+    """Return the argument that carries the greatest length, "" for none."""
+    found = re.search(r"(\w+)=sizes\.max_length\b", building.expression)
+    return found[1] if found else ""
+
+
+def _answer(
+    backend: Backend, sizes: Sizes, parameters: dict[str, Floats], tokens: Array
+) -> Floats | None:
+    """Return the output for a text, None where it is refused."""
+    try:
+        with widened():
+            part = backend.build("language_model", sizes)
+            part.load(parameters)
+            found = part(tokens, None, None)
+    except Exception:  # code that a user wrote may raise anything
+        return None
+    return np.asarray(found, dtype=np.float64)
+
+
+def _places(greatest: int) -> Iterator[Array | None]:
+    """Yield the positions that are right, and those that are known mistakes."""
+    yield None
+    places = np.arange(_LONGER)
+    for wrong in (places % greatest, np.minimum(places, greatest - 1)):
+        yield np.tile(wrong, (2, 1))
+
+
+def _alike(actual: Floats, expected: Floats) -> bool:
+    return bool(np.abs(actual - expected).max() <= _CLOSE * np.abs(expected).max())
