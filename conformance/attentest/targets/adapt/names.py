@@ -148,7 +148,7 @@ SIZES: Mapping[str, Sequence[str]] = {
         "heads numheads nheads nhead h numattentionheads head attentionheads attnheads "
         "numattnheads numqueryheads nqueryheads numkvheads nkvheads kvheads numkeyvalueheads "
         "nkvhead numberofheads nbheads encoderattentionheads decoderattentionheads encoderheads "
-        "decoderheads encheads decheads headnum headskv queryheads headsq"
+        "decoderheads encheads decheads headnum headskv queryheads headsq nattentionheads"
     ),
     "layers": words(
         "layers numlayers nlayers nlayer n depth numencoderlayers numdecoderlayers nblocks "
@@ -156,7 +156,8 @@ SIZES: Mapping[str, Sequence[str]] = {
         "ndecoderlayers enclayers declayers numenclayers numdeclayers encdepth decdepth "
         "numencoderblocks numdecoderblocks encoderblocks decoderblocks nencoderblocks "
         "ndecoderblocks encodelayers decodelayers nenclayers ndeclayers nenclayer ndeclayer "
-        "encoderlayer decoderlayer numencoder numdecoder nencoder ndecoder numblks nblks blks"
+        "encoderlayer decoderlayer numencoder numdecoder nencoder ndecoder numblks nblks blks "
+        "nhiddenlayers"
     ),
     "max_length": words(
         "maxlen maxlength maxseqlen maxseqlength maxpositionembeddings blocksize contextlength "
@@ -168,7 +169,7 @@ SIZES: Mapping[str, Sequence[str]] = {
         "vocab vocabsize numembeddings nvocab srcvocab srcvocabsize sourcevocabsize "
         "inputvocabsize nsrcvocab ntoken ntokens vocabulary srcvocabulary encvocabsize "
         "encodervocabsize vocabularysize vocabsizeorconfigjsonfile svocabsize invocabsize "
-        "sourcevocabularysize sourcevocabulary srcvocabularysize"
+        "sourcevocabularysize sourcevocabulary srcvocabularysize npieces numpieces"
     ),
     "target_vocabulary": words(
         "tgtvocab tgtvocabsize trgvocab trgvocabsize targetvocabsize outputvocabsize ntrgvocab "

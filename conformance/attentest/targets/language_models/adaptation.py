@@ -331,6 +331,7 @@ def _backend(adapter: LanguageAdapter) -> AdaptedWhole:
     """Return the backend that the code of `adapter` defines, run on the live class."""
     space: dict[str, Any] = {
         **adapter.building.space,
+        **adapter.call.space,
         "torch": torch,
         "Limits": Limits,
         "Place": Place,

@@ -11,11 +11,12 @@ from torch import Tensor, nn
 from attentest.results.text import summary
 from attentest.targets.adapt.components import squashed
 from attentest.targets.adapt.names import OFF, ROLES, words
+from attentest.targets.adapt.objects.mask_holders import mask_holders
 from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.adapt.reading import Reading, Unclear
 from attentest.targets.kernels import demand_runnable
 from attentest.targets.language_models.building import PROBE
-from attentest.targets.language_models.surrounded.modules import signature_of
+from attentest.targets.language_models.surrounded.modules import called_of, signature_of
 from attentest.targets.models.results import parts_of
 from attentest_spec import Unsupported
 
@@ -52,7 +53,7 @@ class Call:
     expression of `seen`, which is True where a token is seen. `required` is a mask of padding that
     no call may leave out, and `required_form` the one that hides none. `sequence_first` says that
     tokens are (T, B), `part` is the place of the logits in the result and `attribute` that it is an
-    attribute.
+    attribute. `holders` are the classes of masks that are objects, by the names of arguments.
     """
 
     tokens: str
@@ -69,6 +70,7 @@ class Call:
     sequence_first: bool = False
     part: int | str | None = None
     attribute: bool = False
+    holders: Mapping[str, type] = field(default_factory=dict)
 
     def source(self) -> str:
         """Return the source of the function `call`."""
@@ -85,16 +87,26 @@ class Call:
             (self.positions, "positions", self.position_form),
         ):
             if own:
-                rows += [f"    if {name} is not None:", f'        given["{own}"] = {form}']
+                held = self.held(own, form)
+                rows += [f"    if {name} is not None:", f'        given["{own}"] = {held}']
         rows += ["    output = model(**given)", *self._output()]
         return "\n".join(rows) + "\n"
 
     def compiled(self) -> Callable[..., Any]:
         """Return the function."""
-        space: dict[str, Any] = {"torch": torch, "Unsupported": Unsupported}
+        space: dict[str, Any] = {"torch": torch, "Unsupported": Unsupported, **self.space}
         exec(self.source(), space)
         made: Callable[..., Any] = space["call"]
         return made
+
+    @property
+    def space(self) -> Mapping[str, type]:
+        """The classes of masks that are objects, by their names."""
+        return {one.__name__: one for one in self.holders.values()}
+
+    def held(self, own: str, form: str) -> str:
+        """Return the expression `form` of a mask as the argument `own` takes it."""
+        return f"{self.holders[own].__name__}({form})" if own in self.holders else form
 
     @property
     def words(self) -> str:
@@ -126,12 +138,12 @@ class Call:
         if self.order:
             yield "    later = torch.ones(2 * tokens.shape[1:], device=tokens.device).triu(1)"
             yield "    seen = later == 0"
-            yield f'    given["{self.order}"] = {self.order_form}'
+            yield f'    given["{self.order}"] = {self.held(self.order, self.order_form)}'
 
     def _required(self) -> Iterator[str]:
         if self.required:
             yield "    mask_of_all = torch.ones_like(tokens, dtype=torch.bool)"
-            yield f'    given["{self.required}"] = {self.required_form}'
+            yield f'    given["{self.required}"] = {self.held(self.required, self.required_form)}'
 
     def _output(self) -> Iterator[str]:
         if self.part is not None:
@@ -190,7 +202,7 @@ def arguments_of(model: nn.Module, name: str, reading: Reading) -> Arguments:
             f"VALUE}})."
         )
     return Arguments(
-        Call(tokens, fixed=fixed),
+        Call(tokens, fixed=fixed, holders=mask_holders(called_of(model))),
         _first(own, _LABELS),
         tuple(one for one in free if squashed(one) in MASKS and one not in reading.given),
         tuple(one for one in free if squashed(one) in _POSITIONS and one not in reading.given),
@@ -291,8 +303,8 @@ def _with_part(model: nn.Module, call: Call, given: Tensor | None = None) -> Cal
     if call.labels:
         inputs[call.labels] = inputs[call.tokens]
     if call.required:
-        held = {"mask_of_all": torch.ones_like(tokens, dtype=torch.bool)}
-        inputs[call.required] = eval(call.required_form, held)
+        held = {"mask_of_all": torch.ones_like(tokens, dtype=torch.bool), **call.space}
+        inputs[call.required] = eval(call.held(call.required, call.required_form), held)
     try:
         with undisturbed():
             result = model(**inputs)

@@ -82,7 +82,9 @@ class LanguageAdapter:
         return "\n".join(folded(line) for line in "\n\n".join(parts).splitlines()) + "\n"
 
     def _needed(self) -> list[str]:
-        return imports_of(self.building.expression, self.building.space, self.origin)
+        named = ", ".join([self.building.expression, *self.call.space])
+        space = {**self.building.space, **self.call.space}
+        return imports_of(f"({named})", space, self.origin)
 
     @property
     def _imports(self) -> tuple[str, ...]:

@@ -4,7 +4,7 @@ The classes need nothing else of the suite: reproductions and written adapters c
 """
 
 import inspect
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -87,12 +87,15 @@ OF_BLOCKS_SOURCE = "\n\n".join(
 """The classes as code of their own."""
 
 
+def called_of(model: nn.Module) -> Callable[..., Any]:
+    """Return the method that a call of `model`, or of the part that is in it, runs."""
+    return model.model.forward if isinstance(model, Generated) else model.forward
+
+
 def signature_of(model: nn.Module) -> inspect.Signature:
     """Return the signature of a call of `model`, or of the part that is in it."""
-    if isinstance(model, Generated):
-        return inspect.signature(model.model.forward)
     if not isinstance(model, OfBlocks):
-        return inspect.signature(model.forward)
+        return inspect.signature(called_of(model))
     tokens = inspect.signature(model.forward).parameters["tokens"]
     block = model.blocks[0]
     own = inspect.signature(getattr(block, "attention", block).forward).parameters
