@@ -11,6 +11,7 @@ from attentest.targets.adapt.reading import Reading, Unclear
 from attentest.targets.language_models.building import PROBE
 from attentest.targets.language_models.caching import candidates
 from attentest.targets.language_models.inference import called, infer
+from attentest.targets.language_models.surrounded.states import building_of_states
 
 SOURCE = """
 from __future__ import annotations
@@ -126,3 +127,34 @@ def test_steps_with_a_cache_get_a_mask_of_all_tokens(tmp_path: Path) -> None:
     found = list(candidates(built(PROBE).eval(), call, built.space))
     assert found
     assert 'given["attention_mask"] = KeyMask(mask_of_all)' in found[0].source(call)
+
+
+RESULT = """
+
+class States:
+    def __init__(self, every):
+        self.every = every
+
+    @property
+    def after(self):
+        return self.every[-1]
+
+    @property
+    def before(self):
+        return self.every[0]
+
+    @property
+    def shapes(self):
+        raise ValueError("no shapes")
+"""
+
+
+def test_states_are_those_of_the_property_that_depends_on_earlier_tokens(tmp_path: Path) -> None:
+    embedded = "x = self.pieces(ids) + self.places.weight[: ids.shape[1]]"
+    source = SOURCE.replace(embedded, embedded + "\n        every = [x]")
+    source = source.replace("self.logits(self.norm(x))", "States([*every, self.norm(x)])")
+    source = source.replace("        self.logits = nn.Linear(width, n_pieces, bias=False)\n", "")
+    path = tmp_path / "own.py"
+    path.write_text(source + RESULT, encoding="utf-8")
+    made = building_of_states(file_modules.load(path).TextModel, "TextModel", Reading())
+    assert "\"pieces.weight\", 'after', attribute=True)" in made.expression

@@ -136,8 +136,8 @@ LENGTH = words(
 """The number of rows of a table of positions that a function makes."""
 
 KEY_HEADS = words(
-    "numkvheads nkvheads kvheads numkeyvalueheads nkvhead headskv numkvhead nkv kvh nquerygroups "
-    "numquerygroups numkvgroups nkvgroups numgroups ngroups"
+    "numkvheads nkvheads kvheads numkeyvalueheads nkeyvalueheads nkvhead headskv numkvhead nkv kvh "
+    "nquerygroups numquerygroups numkvgroups nkvgroups numgroups ngroups"
 )
 """The number of heads of keys and values; for all but attention it is that of the heads."""
 

@@ -228,7 +228,7 @@ def fitted(model: nn.Module, found: Arguments, name: str) -> Call:
             if isinstance(made, Call) and _separates(model, made):
                 return made
             failure = failure or (made if isinstance(made, str) else _MIXED)
-    for tried in _with_required_mask(found.plain):
+    for tried in with_required_mask(found.plain):
         made = _with_part(model, tried)
         if isinstance(made, Call) and _separates(model, made) and _hides(model, made):
             return made
@@ -247,7 +247,7 @@ def fitted(model: nn.Module, found: Arguments, name: str) -> Call:
     )
 
 
-def _with_required_mask(plain: Call) -> Iterator[Call]:
+def with_required_mask(plain: Call) -> Iterator[Call]:
     """Yield the call with a mask that hides nothing in the place of one that got no value."""
     for own in [one for one in plain.fixed if squashed(one) in MASKS]:
         yield from (requiring(plain, own, form) for form in MASK_FORMS.values())
@@ -299,15 +299,9 @@ def _with_part(model: nn.Module, call: Call, given: Tensor | None = None) -> Cal
     """
     tokens = probe_tokens() if given is None else given
     raw = replace(call, part=None, labels="")
-    inputs = {call.tokens: tokens.T if call.sequence_first else tokens, **call.fixed}
-    if call.labels:
-        inputs[call.labels] = inputs[call.tokens]
-    if call.required:
-        held = {"mask_of_all": torch.ones_like(tokens, dtype=torch.bool), **call.space}
-        inputs[call.required] = eval(call.held(call.required, call.required_form), held)
     try:
         with undisturbed():
-            result = model(**inputs)
+            result = model(**inputs_of(call, tokens))
     except Exception as failure:  # code that a user wrote may raise anything
         return summary(failure, 160)
     lead = tuple(tokens.T.shape) if raw.sequence_first else tuple(tokens.shape)
@@ -317,6 +311,17 @@ def _with_part(model: nn.Module, call: Call, given: Tensor | None = None) -> Cal
         if tuple(part.shape) in shapes:
             return replace(call, part=key, attribute=attribute)
     return _NO_LOGITS
+
+
+def inputs_of(call: Call, tokens: Tensor) -> dict[str, Any]:
+    """Return the arguments of `call` with `tokens` (B, T)."""
+    inputs = {call.tokens: tokens.T if call.sequence_first else tokens, **call.fixed}
+    if call.labels:
+        inputs[call.labels] = inputs[call.tokens]
+    if call.required:
+        held = {"mask_of_all": torch.ones_like(tokens, dtype=torch.bool), **call.space}
+        inputs[call.required] = eval(call.held(call.required, call.required_form), held)
+    return inputs
 
 
 def _separates(model: nn.Module, call: Call) -> bool:
