@@ -3,8 +3,10 @@
 from pathlib import Path
 from typing import Any
 
+import pytest
 import torch
 
+import attentest
 from attentest.targets import file_modules
 from attentest.targets.adapt.objects.mask_holders import mask_holders
 from attentest.targets.adapt.reading import Reading, Unclear
@@ -158,3 +160,47 @@ def test_states_are_those_of_the_property_that_depends_on_earlier_tokens(tmp_pat
     path.write_text(source + RESULT, encoding="utf-8")
     made = building_of_states(file_modules.load(path).TextModel, "TextModel", Reading())
     assert "\"pieces.weight\", 'after', attribute=True)" in made.expression
+
+
+ENCODER = SOURCE.replace(
+    "keep = torch.ones(x.shape[1], x.shape[1], dtype=torch.bool).tril() & attention_mask.keep",
+    "keep = attention_mask.keep",
+).replace("class TextModel", "class TextEncoder")
+ENCODER = ENCODER.replace("self.logits(self.norm(x))", "self.norm(x)").replace(
+    "        self.logits = nn.Linear(width, n_pieces, bias=False)\n", ""
+)
+
+
+def checked(folder: Path, source: str) -> Any:
+    """Return the report on the encoder of `source`."""
+    path = folder / "own.py"
+    path.write_text(source, encoding="utf-8")
+    return attentest.check(f"{path}:TextEncoder", clauses=CLAUSES)
+
+
+CLAUSES = ["encoder.formula", "encoder.padding-invariance"]
+
+
+def test_encoder_with_a_mask_as_an_object_is_judged(tmp_path: Path) -> None:
+    assert checked(tmp_path, ENCODER).conforms
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [("self.keep = keep[:, None]", "self.keep = ~keep[:, None]"), ("math.sqrt(q", "(q")],
+)
+def test_mistaken_encoder_with_a_mask_as_an_object_is_found(
+    right: str, wrong: str, tmp_path: Path
+) -> None:
+    assert right in ENCODER
+    try:
+        assert not checked(tmp_path, ENCODER.replace(right, wrong)).conforms
+    except Unclear:
+        return
+
+
+def test_written_adapter_makes_masks_of_their_class(tmp_path: Path) -> None:
+    path = tmp_path / "own.py"
+    path.write_text(ENCODER, encoding="utf-8")
+    made = attentest.adapted(f"{path}:TextEncoder")
+    assert "masks['attention_mask'] = KeyMask(" in made.written().replace('"', "'")

@@ -109,6 +109,7 @@ WIDTH = words(
     "infeatures indim emsize embsize hiddendim numfeatures ndim nstate outputdim outputsize "
     "outfeatures kdim vdim keysize querysize valuesize size emb demb embed hidden hiddenwidth "
     "nfeat idim nout hiddenunits numchannels channels inchannels outchannels dtoken tokendim "
+    "embeddingwidth embedwidth "
     "nummodel depthatt depthout depthkeyvalue numqinputchannels numkvinputchannels "
     "nchannels din dout dinput doutput nembed nfeatures nhidden "
     "embeddingdimension modeldimension nunits units outdim encoderembeddim decoderembeddim "

@@ -1,8 +1,9 @@
 """Masks that are objects: classes whose objects hold the one tensor that they are made with."""
 
 import inspect
+import sys
 import types
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from enum import Enum
 from typing import Any, Union, get_args, get_origin
 
@@ -18,11 +19,41 @@ def mask_holders(called: Callable[..., Any]) -> Mapping[str, type]:
 
     An annotation says the class. Its objects are made with one tensor, as in `Mask(keep)`.
     """
+    return holders_of(constructor_arguments(called))
+
+
+def holders_of(
+    parameters: Mapping[str, inspect.Parameter], thing: Any = None
+) -> Mapping[str, type]:
+    """Return what :func:`mask_holders` does, by the `parameters` of a call of `thing`."""
+    home = sys.modules.get(getattr(thing, "__module__", None) or "")
+    names = dict(vars(home)) if home else {}
     return {
         own: kind
-        for own, one in constructor_arguments(called).items()
-        if "mask" in own.lower() and (kind := _class_of(one.annotation)) and _holds_one(kind)
+        for own, one in parameters.items()
+        if "mask" in own.lower() and (kind := _class_of(_read(one.annotation, names)))
+        if _holds_one(kind)
     }
+
+
+def _read(annotation: Any, names: dict[str, Any]) -> Any:
+    """Return what an annotation that is kept as text says, by the `names` of its file."""
+    try:
+        return eval(annotation, names) if isinstance(annotation, str) else annotation
+    except Exception:  # it may be imported for type checkers alone
+        return None
+
+
+def held_masks(kind: type | None, masks: Iterable[Any]) -> Iterator[Any]:
+    """Yield `masks` as objects of the class `kind` that its code makes, as they are for None."""
+    for mask in masks:
+        if kind is None:
+            yield mask
+            continue
+        try:
+            yield kind(mask)
+        except Exception:  # code that a user wrote may raise anything, as for a mask of numbers
+            continue
 
 
 def _class_of(annotation: Any) -> type | None:
