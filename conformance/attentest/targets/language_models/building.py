@@ -40,6 +40,7 @@ from attentest.targets.constants.copies import copied
 from attentest.targets.constants.models import assumed_of, size_constants
 from attentest.targets.kernels import demand_runnable
 from attentest.targets.language_models.settings import (
+    decodes,
     doubts_of,
     layers_off,
     member_of,
@@ -287,6 +288,7 @@ class Options:
         if own in self.reading.given:
             return repr(self.reading.given[own])
         made = self._configuration(own, parameter, arguments) or member_of(parameter, self.space)
+        made = made or decodes(own, parameter, self.top)
         return made or self._plain(own, list(arguments), default=parameter.default)
 
     def _plain(

@@ -1,10 +1,12 @@
 """Settings that a decoder-only model is made with: the fields that its constructor reads."""
 
 import inspect
+import re
 from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
 from typing import Any
 
+from attentest.targets.adapt.components import squashed
 from attentest.targets.adapt.objects.keyword_settings import KeptFields
 from attentest.targets.adapt.objects.settings import settings_doubts
 from attentest.targets.adapt.probing import undisturbed
@@ -46,6 +48,21 @@ def layers_off(
     return off if len(off) < len(layers) else []
 
 
+IS_DECODER = "isdecoder"
+"""The name of the switch by which models that fill in tokens become decoder-only ones."""
+_DECODES = re.compile(r"causallm|lmhead")
+
+
+def decodes(own: str, parameter: inspect.Parameter, top: Any) -> str:
+    """Return the expression of a switch that makes the model `top` decoder-only, as its name says.
+
+    It is "" for every other argument, and where the switch is on by default.
+    """
+    named = _DECODES.search(squashed(getattr(top, "__name__", "")))
+    off = parameter.default is False and squashed(own) == IS_DECODER
+    return "True" if named and off else ""
+
+
 def member_of(parameter: inspect.Parameter, space: Mapping[str, Any]) -> str:
     """Return the first member for a required argument that is annotated as an enumeration.
 
@@ -69,4 +86,6 @@ def doubts_of(
         for own, code in members.items()
         if code and f"{own}={code}" in expression
     )
-    return (*settings_doubts(thing, expression), *said)
+    switched = re.findall(r"\bis_?decoder=True", expression)
+    decoding = (f"assumed {one}, as its name says that it predicts next tokens" for one in switched)
+    return (*settings_doubts(thing, expression), *said, *decoding)
