@@ -9,8 +9,9 @@ from torch import nn
 
 from attentest.analysis.lines.recording import Place as CodePlace
 from attentest.results.verdict import Location
+from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.adapt.reading import Reading, Unclear
-from attentest.targets.language_models.building import Build, Building, building
+from attentest.targets.language_models.building import PROBE, Build, Building, building
 from attentest.targets.language_models.calling import (
     Arguments,
     Call,
@@ -112,6 +113,7 @@ def infer(
             f"Write a backend by hand, as docs/how-to/add-an-implementation.md shows."
         )
     _demand_one_answer(probe_of(built, sizes), call, name)
+    _demand_small_gains(built, table, name)
     inner = len(found.views["layers.0.feed_forward.inner.weight"].values)
     return Inferred(built, call, arguments, table, found.choices, inner, mistaken, begun)
 
@@ -132,6 +134,20 @@ def _experts(name: str, one: Probed, around: Reader) -> str:
         f"a mistake. Whole models with experts are not judged: name {kinds}, which is judged by "
         f"itself."
     )
+
+
+def _demand_small_gains(built: Building, table: Mapping[str, Place], name: str) -> None:
+    """Raise Unclear where a gain that is stored minus 1 does not begin as 0."""
+    with undisturbed():
+        begun = dict(built(PROBE).named_parameters())
+    stored = {one for place in table.values() if place.plus for one in place.names(begun)}
+    wrong = next((one for one in stored if one in begun and begun[one].any()), "")
+    if wrong:
+        raise Unclear(
+            f"{name} adds 1 to the gain of its layer norms, {wrong}, which does not begin as 0: a "
+            f"model that is not trained multiplies by something else than 1. Either that is a "
+            f"mistake, or it is meant to; --as encoder judges its layers."
+        )
 
 
 def _demand_one_answer(model: nn.Module, call: Call, name: str) -> None:

@@ -1,5 +1,6 @@
 """Limits of a decoder-only model: precisions, lengths, widths and dropout, found by calling it."""
 
+from collections.abc import Collection
 from fractions import Fraction
 
 import torch
@@ -13,7 +14,7 @@ from attentest.targets.language_models.building import PROBE, Building
 from attentest.targets.language_models.calling import Call, probe_tokens
 from attentest.targets.language_models.probing import has_one_key_head
 from attentest.targets.precisions import RAISES_AS_BUILT, precisions_of
-from attentest_spec import Limits, Sizes
+from attentest_spec import Limits, Place, Sizes, Table
 from attentest_spec.torch import DTYPES
 from attentest_spec.torch.values import convert
 
@@ -21,8 +22,11 @@ LONGEST = 1024
 """The length up to which a model without an argument for it is tried."""
 
 
-def limits_of(built: Building, call: Call, inner: int) -> Limits:
-    """Return the limits; `inner` is the inner width at the sizes of the probe."""
+def limits_of(built: Building, call: Call, inner: int, table: Table) -> Limits:
+    """Return the limits; `inner` is the inner width at the sizes of the probe.
+
+    `table` is the parameter map.
+    """
     fixed, pads = _random(built, call), _untrained(built)
     return Limits(
         trained_pad=not pads,
@@ -37,6 +41,7 @@ def limits_of(built: Building, call: Call, inner: int) -> Limits:
         least_width=_least_width(built, call),
         inner=None if "d_ff" in built.known else _ratio(built, inner),
         one_key_head=has_one_key_head(built),
+        fewest_heads=2 if _lacks_with_one_head(built, table) else 1,
         length=None if "max_length" in built.known else _longest(built, call),
     )
 
@@ -91,6 +96,25 @@ def _least_width(built: Building, call: Call) -> int:
         if _answer(built, call, "float32", sizes) is not None:
             return 1 if width == 2 else width
     return 1
+
+
+def _lacks_with_one_head(built: Building, table: Table) -> bool:
+    """Say whether a model with one head lacks parameters of the map, as an output projection."""
+    sizes = PROBE.but(heads=1, kv_heads=1) if "kv_heads" in built.known else PROBE.but(heads=1)
+    try:
+        with undisturbed():
+            alone, several = (
+                [name for name, _ in built(one).named_parameters(remove_duplicate=False)]
+                for one in (sizes, PROBE)
+            )
+    except Exception:  # code that a user wrote may raise anything
+        return False
+    places = [one if isinstance(one, Place) else Place(one) for one in table.values()]
+    return any(_is_in(one, several) and not _is_in(one, alone) for one in places)
+
+
+def _is_in(place: Place, known: Collection[str]) -> bool:
+    return any(one in known for one in place.names(known))
 
 
 def _random(built: Building, call: Call) -> bool:
