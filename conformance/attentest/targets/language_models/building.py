@@ -42,6 +42,8 @@ from attentest.targets.kernels import demand_runnable
 from attentest.targets.language_models.settings import (
     decodes,
     doubts_of,
+    is_beyond,
+    is_width,
     layers_off,
     member_of,
     settings_read,
@@ -312,11 +314,11 @@ class Options:
         if name in _EXPERTS and default is inspect.Parameter.empty:
             return f"sizes.{_EXPERTS[name]}"
         found = next(sizes_named(name, [squashed(one) for one in held], ""), "")
-        if found.endswith("_pad"):
-            return None
+        if found.endswith("_pad"):  # an id that is no token of the probe is one of no padding
+            return "None" if is_beyond(default, PROBE) else None
         if found:
             return _size(found)
-        if "drop" in name and not isinstance(default, nn.Module) and not _is_width(default):
+        if "drop" in name and not isinstance(default, nn.Module) and not is_width(default):
             return "sizes.dropout"
         return _USUAL.get(name) if default is inspect.Parameter.empty else None
 
@@ -386,11 +388,6 @@ def _is_near(one: type, top: Any) -> bool:
     """Say whether a class belongs to the module of `top`, or is settings of its package."""
     home, own = str(top.__module__), one.__module__
     return own == home or (holds_settings(one) and own.partition(".")[0] == home.partition(".")[0])
-
-
-def _is_width(default: Any) -> bool:
-    """Say whether a default is that of a width and of no rate: "d_rope" is no dropout."""
-    return isinstance(default, int) and default > 1
 
 
 def _size(name: str) -> str:

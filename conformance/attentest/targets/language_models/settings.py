@@ -30,7 +30,10 @@ def settings_read(
 
     def filled(name: str, known: Mapping[str, str]) -> str | None:
         said = fill(name, known)
-        return repr(kept.fields[name]) if said is None and name in kept.fields else said
+        if said is not None or name not in kept.fields:
+            return said
+        beyond = "pad" in name.lower() and is_beyond(kept.fields[name], sizes)
+        return "None" if beyond else repr(kept.fields[name])
 
     made = Configurations(
         lambda settings: top(**{own: settings}), filled, lambda code: eval(code, {"sizes": sizes})
@@ -89,3 +92,13 @@ def doubts_of(
     switched = re.findall(r"\bis_?decoder=True", expression)
     decoding = (f"assumed {one}, as its name says that it predicts next tokens" for one in switched)
     return (*settings_doubts(thing, expression), *said, *decoding)
+
+
+def is_beyond(default: Any, sizes: Sizes) -> bool:
+    """Say whether a default is the id of a token that a vocabulary of `sizes` does not have."""
+    return type(default) is int and default >= sizes.target_vocabulary
+
+
+def is_width(default: Any) -> bool:
+    """Say whether a default is that of a width and of no rate: "d_rope" is no dropout."""
+    return isinstance(default, int) and default > 1
