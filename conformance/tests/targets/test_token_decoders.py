@@ -9,7 +9,10 @@ from folders import SUPPORT
 from proof import share
 
 import attentest
+from attentest.targets import file_modules
 from attentest.targets.adapt import Unclear
+from attentest.targets.adapt.construction import construction
+from attentest.targets.adapt.reading import Reading
 
 SOUND = (SUPPORT / "wild_encoders" / "decoder.py").read_text()
 CLAUSES = ["decoder.formula"]
@@ -101,9 +104,9 @@ def test_masks_of_a_layer_may_be_named_by_what_they_hide(tmp_path, old, new, is_
 
 def test_output_width_of_a_decoder_with_a_table_is_its_vocabulary(tmp_path):
     (tmp_path / "decoder.py").write_text(SOUND.replace("dec_voc_size", "odim"))
-    made = attentest.adapted(str(tmp_path / "decoder.py:Decoder"))
-    assert made.components == ("decoder",)
-    assert "Decoder(odim" in made.summary
+    made = file_modules.load(tmp_path / "decoder.py").Decoder
+    found = construction(made, "decoder", Reading()).fillings["odim"]
+    assert found.settles == {"target_vocabulary"}
 
 
 @pytest.mark.proof

@@ -32,7 +32,8 @@ from attentest.targets.language_models.numbers.tracing import widened
 from attentest.targets.language_models.ordering import may_be_ordered, with_order
 from attentest.targets.language_models.probing import Probed, probe_of, probe_sizes, probed
 from attentest.targets.language_models.profiles import nearest, spoken
-from attentest.targets.language_models.tables import table_of
+from attentest.targets.language_models.surrounded.sections import in_sections, is_in_sections
+from attentest.targets.language_models.tables import section_of, table_of
 from attentest.targets.nearest import shown_line
 from attentest_spec import Place
 from attentest_spec.choices import Value
@@ -106,6 +107,8 @@ def infer(
             raise Unclear(question)
         found, mistaken, line = read
         begun = line or begun
+    if (held := section_of(found.views)) and not is_in_sections(built):
+        return infer(thing, name, reading, lambda *_: in_sections(built, *held))
     table = table_of(found.views)
     if isinstance(table, str):
         raise Unclear(
@@ -173,14 +176,17 @@ def _departure(reader: Reader) -> CodePlace | None:
     return reader.begun or reader.trace.departure(before=missing)
 
 
+NO_OPTION = "no option of the specification gives its numbers"
+
+
 def _question(name: str, reader: Reader) -> str:
     known = f" (it computes those of {reader.suspected.words})" if reader.suspected else ""
     late = " The search was ended by its time limit." if reader.is_late else ""
     begun = _departure(reader)
     line = f"; those that it computes instead begin at {shown_line(begun)}" if begun else ""
     return (
-        f"{name} was read as a decoder-only model, and no option of the specification gives its "
-        f"numbers: the first that are computed nowhere in it are {reader.reached[1]}{known}{line}."
+        f"{name} was read as a decoder-only model, and {NO_OPTION}: the first that are computed "
+        f"nowhere in it are {reader.reached[1]}{known}{line}."
         f"{late} Either that is a mistake, or a design that the specification does not have: "
         f"compare it with its formula (attentest explain language_model), or name the classes of "
         f"its parts, one by one. A choice that it makes is declared with --choice NAME=OPTION."

@@ -12,8 +12,10 @@ from attentest.targets.language_models.calling import Call
 from attentest.targets.language_models.surrounded.modules import (
     GENERATED_SOURCE,
     OF_BLOCKS_SOURCE,
+    SECTIONS_SOURCE,
     Generated,
     OfBlocks,
+    sectioned,
 )
 from attentest.targets.layout import folded
 from attentest.targets.models.written import definition, head_line, imports_of
@@ -75,6 +77,7 @@ class LanguageAdapter:
                 (copied, COPIES_SOURCE),
                 (Generated, GENERATED_SOURCE),
                 (OfBlocks, OF_BLOCKS_SOURCE),
+                (sectioned, SECTIONS_SOURCE),
             )
             if f"{made.__name__}(" in expression
         ]

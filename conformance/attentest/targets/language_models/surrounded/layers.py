@@ -7,11 +7,12 @@ from typing import Any
 import torch
 from torch import nn
 
+from attentest.targets.adapt.parameters.building import RATIOS
 from attentest.targets.adapt.parameters.stacks import lists_of_layers
 from attentest.targets.adapt.parameters.units import Unit, squeezed, units
 from attentest.targets.adapt.reading import Reading, Unclear
 from attentest.targets.language_models.calling import Call, is_causal, probe_tokens
-from attentest.targets.language_models.inference import called
+from attentest.targets.language_models.inference import NO_OPTION, called
 from attentest.targets.language_models.numbers.tracing import widened
 from attentest.targets.language_models.ordering import with_order
 from attentest.targets.language_models.probing import probe_of, probe_sizes
@@ -35,7 +36,8 @@ def adapt_layers(question: Unclear, thing: Any, reading: Reading, name: str, rea
 
     Raises the `question` about the whole where it has another head, or does not hide later tokens.
     """
-    if reading.component or not is_language_model(thing, reading, name):
+    unread = NO_OPTION in str(question) and not reading.component
+    if not (unread and is_language_model(thing, reading, name)):
         raise question
     built, _, call = called(thing, name, reading)
     sizes = probe_sizes(built)
@@ -68,9 +70,13 @@ def _head(model: nn.Module, sizes: Sizes) -> str:
 
 
 def _outside(model: nn.Module, sizes: Sizes) -> Sequence[Unit]:
-    """Return the modules with parameters that are in none of the layers."""
+    """Return the modules with parameters that are in no layer, () where no layers are found."""
     own = units(model, sizes.heads)
-    stacks = lists_of_layers(own, sizes)
+    inner = (sizes.d_ff, *(ratio * sizes.d_model for ratio in RATIOS))
+    every = (lists_of_layers(own, sizes.but(d_ff=one)) for one in inner)
+    stacks = next(filter(None, every), [])
+    if not stacks:
+        return ()
     return [one for one in own if not any(held.holds(one) for held in stacks)]
 
 
