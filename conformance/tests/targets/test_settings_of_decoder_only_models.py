@@ -149,3 +149,13 @@ def test_id_of_padding_that_no_probe_has_is_none(
         fields = settings.replace("pad_token_id = 1", f"pad_token_id = {pad}")
         made = built(tmp_path, fields.replace("pad_token_id=1", f"pad_token_id={pad}"))
     assert made(PROBE).tokens.padding_idx == taken
+
+
+def test_model_that_refuses_fewer_heads_of_keys_has_as_many_as_of_queries(tmp_path: Path) -> None:
+    begun = "        super().__init__()\n"
+    refusing = begun + "        assert config.n_kv_heads == config.n_head\n"
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setitem(globals(), "MODEL", MODEL.replace(begun, refusing, 1))
+        made = built(tmp_path, DECLARED.replace("pad_token_id", "n_kv_heads"))
+    assert "n_kv_heads=sizes.heads" in made.expression
+    assert "assumed as many heads of keys as of queries" in "\n".join(made.doubts)

@@ -1,4 +1,4 @@
-"""Gains of layer norms that are stored minus 1, and projections that one head does not have."""
+"""Gains that are stored minus 1, projections that one head does not have, refused widths."""
 
 from pathlib import Path
 
@@ -50,3 +50,11 @@ def test_one_head_without_its_projection_is_not_judged(tmp_path: Path) -> None:
     found = read(tmp_path, (made, f"{made} if config.n_head > 1 else nn.Identity()"))
     limits = limits_of(found.building, found.call, found.inner, found.table)
     assert limits.fewest_heads == 2
+
+
+def test_widths_that_a_model_refuses_say_nothing_of_the_inner_width(tmp_path: Path) -> None:
+    made = "self.c_proj = nn.Linear(config.n_embd, config.n_embd, bias=config.bias)"
+    refusing = f"assert config.n_embd // config.n_head % 4 == 0\n        {made}"
+    found = read(tmp_path, (made, refusing))
+    limits = limits_of(found.building, found.call, found.inner, found.table)
+    assert limits.inner == 4.0

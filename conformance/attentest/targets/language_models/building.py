@@ -40,6 +40,7 @@ from attentest.targets.constants.copies import copied
 from attentest.targets.constants.models import assumed_of, size_constants
 from attentest.targets.kernels import demand_runnable
 from attentest.targets.language_models.settings import (
+    SHARED_HEADS,
     decodes,
     doubts_of,
     is_beyond,
@@ -47,6 +48,7 @@ from attentest.targets.language_models.settings import (
     layers_off,
     member_of,
     settings_read,
+    with_all_heads,
 )
 from attentest.targets.models.size_names import sizes_named
 from attentest.targets.neighbours import functions_that_build
@@ -144,6 +146,7 @@ def building(thing: Callable[..., Any], name: str, reading: Reading) -> Building
             return built
         failures.append((built.expression, failure))
     others = (
+        *(Building(one, space, said) for one, said in with_all_heads(thing, failures, space)),
         *_with_constants(thing, name, reading, space, expressions[:2]),
         *_by_maker(thing, name, reading),
     )
@@ -308,7 +311,7 @@ class Options:
         if name in _ROTARY and default is not None:
             return _HALF
         if name in KEY_HEADS:
-            return "sizes.kv_heads or sizes.heads"
+            return SHARED_HEADS
         if name in HEAD_WIDTH:
             return "sizes.d_model // sizes.heads"
         if name in _EXPERTS and default is inspect.Parameter.empty:
@@ -393,5 +396,5 @@ def _is_near(one: type, top: Any) -> bool:
 def _size(name: str) -> str:
     """Return the expression of the size `name`; there is one vocabulary, that of the target."""
     if name == "kv_heads":
-        return "sizes.kv_heads or sizes.heads"
+        return SHARED_HEADS
     return f"sizes.{name.replace('source', 'target')}"

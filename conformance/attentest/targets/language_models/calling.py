@@ -188,7 +188,9 @@ def arguments_of(model: nn.Module, name: str, reading: Reading) -> Arguments:
     for one in free:
         if own[one].default is not inspect.Parameter.empty:
             continue
-        if squashed(one) in AT_START:
+        if is_none(own[one]):
+            fixed[one] = None
+        elif squashed(one) in AT_START:
             fixed[one] = AT_START[squashed(one)]
         elif squashed(one) not in (*MASKS, *_POSITIONS, *_LABELS):
             unknown.append(one)
@@ -207,6 +209,11 @@ def arguments_of(model: nn.Module, name: str, reading: Reading) -> Arguments:
         tuple(one for one in free if squashed(one) in MASKS and one not in reading.given),
         tuple(one for one in free if squashed(one) in _POSITIONS and one not in reading.given),
     )
+
+
+def is_none(parameter: inspect.Parameter) -> bool:
+    """Say whether an argument is annotated as one that is always None."""
+    return parameter.annotation in (None, "None", type(None))
 
 
 def _first(own: Mapping[str, Any], names: Any) -> str:

@@ -141,16 +141,27 @@ def _longest(built: Building, call: Call) -> int | None:
 
 
 def _ratio(built: Building, inner: int) -> float:
-    """Return the inner width as a multiple of the model's; Unclear where it is none."""
-    ratio = Fraction(inner, PROBE.d_model)
-    for width in (48, 60, 84):
-        with undisturbed():
-            model = built(PROBE.but(d_model=width))
+    """Return the inner width as a multiple of the model's; Unclear where it is none.
+
+    Widths that the model refuses, as rotary positions of an odd width do, say nothing of it.
+    """
+    ratio, built_at = Fraction(inner, PROBE.d_model), 0
+    for width in (48, 60, 84, 192):
+        try:
+            with undisturbed():
+                model = built(PROBE.but(d_model=width))
+        except Exception:  # code that a user wrote may raise anything
+            continue
+        built_at += 1
         held = {size for one in model.parameters() if one.dim() > 1 for size in one.shape}
         if not held & {int(ratio * width), 2 * int(ratio * width)}:
-            raise Unclear(
-                f"Nothing says how wide the inner layer of the network is: {inner} at a width of "
-                f"{PROBE.d_model}, and no such multiple at {width}. Say which argument it is with "
-                f"--argument d_ff=NAME, or fix what rounds it with --give NAME=VALUE."
-            )
+            raise Unclear(_NO_RATIO.format(inner, PROBE.d_model, f"no such multiple at {width}"))
+    if built_at < 2:
+        raise Unclear(_NO_RATIO.format(inner, PROBE.d_model, "refused at most others"))
     return float(ratio)
+
+
+_NO_RATIO = (
+    "Nothing says how wide the inner layer of the network is: {} at a width of {}, and {}. Say "
+    "which argument it is with --argument d_ff=NAME, or fix what rounds it with --give NAME=VALUE."
+)

@@ -2,7 +2,7 @@
 
 import inspect
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import Enum
 from typing import Any
 
@@ -92,6 +92,24 @@ def doubts_of(
     switched = re.findall(r"\bis_?decoder=True", expression)
     decoding = (f"assumed {one}, as its name says that it predicts next tokens" for one in switched)
     return (*settings_doubts(thing, expression), *said, *decoding)
+
+
+SHARED_HEADS = "sizes.kv_heads or sizes.heads"
+"""The expression of the number of heads of keys."""
+
+
+def with_all_heads(
+    thing: Callable[..., Any], failures: Sequence[tuple[str, str]], space: Mapping[str, Any]
+) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Yield expressions that failed with fewer heads of keys, with as many as of queries.
+
+    With each come the doubts of it.
+    """
+    for expression, failure in failures[:2]:
+        if SHARED_HEADS in expression:
+            one = expression.replace(SHARED_HEADS, "sizes.heads")
+            said = f"assumed as many heads of keys as of queries: with fewer of them, {failure}"
+            yield one, (*doubts_of(thing, one, space), said)
 
 
 def is_beyond(default: Any, sizes: Sizes) -> bool:
