@@ -107,3 +107,14 @@ def test_mistaken_model_in_one_list_is_asked_about_or_found(
     except Unclear:
         return
     assert made.mistaken
+
+
+def test_layers_of_another_kind_behind_the_third_are_asked_about(tmp_path: Path) -> None:
+    each = "        for _ in range(n_layers):"
+    source = SOURCE.replace(each, each.replace(" _ ", " n "))
+    source = source.replace("return x + self.output(", "return self.kept * x + self.output(")
+    source = source.replace("self.packed, self", "self.kept = 1\n        self.packed, self")
+    added = "Network(d_model, d_ff)]"
+    source = source.replace(added, f"{added}\n            layers[-2].kept = int(n % 4 != 3)")
+    with pytest.raises(Unclear, match="6 layers of width 96"):
+        adapted(tmp_path, source)
