@@ -59,7 +59,7 @@ def _turns(reader: Reader, known: Options, query: Floats, key: Floats) -> Iterat
     """Yield the options of rotary positions with which both are computed."""
     for options in turns_of(reader, known, query):
         own = turned_key(reader, options, key, reader.mistaken)
-        if reader.holds(own) or reader.holds(_repeated(own, query.shape[1])):
+        if reader.holds_heads(own) or reader.holds(_repeated(own, query.shape[1])):
             yield options
 
 
@@ -89,7 +89,7 @@ def _turned_so(reader: Reader, x: Floats) -> Iterator[Options]:
                 "rotary_partial": way,
                 **dict(zip(names, others, strict=True)),
             }
-            if reader.holds(turned_by(reader, options, x)):
+            if reader.holds_heads(turned_by(reader, options, x)):
                 yield options
 
 
