@@ -89,6 +89,7 @@ def test_layers_of_a_model_with_a_head_of_its_own_are_judged(tmp_path: Path) -> 
     said = "\n".join(made.assumed)
     assert "assumed that the head of TextForCausalLM is meant: between its layers" in said
     assert "it has dense" in said
+    assert "with is_decoder=True, as its name says" in said
     assert made.fits
 
 

@@ -48,15 +48,13 @@ def adapt_layers(question: Unclear, thing: Any, reading: Reading, name: str, rea
         hides = not call.order and is_causal(model, call)
     if not (head and hides and _is_used(model, call, sizes)):
         raise question
-    given = {
-        **reading.given,
-        **({_DECODES: True} if _DECODES + "=True" in built.expression else {}),
-    }
+    switched = f"{_DECODES}=True" in built.expression and _DECODES not in reading.given
+    given = {**reading.given, **({_DECODES: True} if switched else {})}
     try:
         made = read(replace(reading, component="encoder", given=given))
     except Unclear:
         raise question from None
-    said = JUDGED.format(name, head)
+    said = JUDGED.format(name, head) + f", with {_DECODES}=True, as its name says" * switched
     first, *rest = getattr(made, "understood", ("",))
     assumed = (said, *getattr(made, "assumed", ()))
     return replace(made, assumed=assumed, understood=(first, said, *rest))  # type: ignore[type-var]
