@@ -97,7 +97,7 @@ def test_layers_of_a_model_with_a_head_of_its_own_are_judged(tmp_path: Path) -> 
     ("right", "wrong"),
     [
         ("keep.tril()", "keep.tril(1)"),
-        ("/ math.sqrt(q.shape[-1])", "/ q.shape[-1]"),
+        pytest.param("/ math.sqrt(q.shape[-1])", "/ q.shape[-1]", marks=pytest.mark.proof),
         ("+ self.places(steps) +", "* self.places(steps) +"),
         ("self.dense(x).relu()", "x"),
     ],
