@@ -4,6 +4,7 @@ import ast
 import dataclasses
 import inspect
 import re
+import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -56,7 +57,29 @@ def _keywords(thing: type, name: str) -> dict[str, inspect.Parameter]:
         named = {one.partition("=")[0].strip() for one in given if "=" in one}
         open_ = [own for own in extended if own != "self"][placed:]
         found |= {own: extended[own] for own in open_ if own not in named}
+    return {**_of_parts(thing, source, name), **found}
+
+
+def _of_parts(thing: type, source: str, name: str) -> dict[str, inspect.Parameter]:
+    """Return the arguments of the classes of modules that the constructor hands `name` on to."""
+    home = vars(sys.modules.get(thing.__module__, inspect))
+    found: dict[str, inspect.Parameter] = {}
+    for call in ast.walk(_parsed(source)):
+        if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name):
+            continue
+        made = home.get(call.func.id)
+        handed = any(one.arg is None and _is(one.value, name) for one in call.keywords)
+        if not (handed and inspect.isclass(made) and issubclass(made, nn.Module)) or made is thing:
+            continue
+        placed, named = len(call.args), {one.arg for one in call.keywords}
+        open_ = list(constructor_arguments(made).items())[placed:]
+        found |= {own: one for own, one in open_ if own not in named}
     return found
+
+
+def _parsed(source: str) -> ast.Module:
+    """Return the function of `source` as a tree; not dedented: a string may go on in column 1."""
+    return ast.parse(f"class _:\n{source}" if source[:1].isspace() else source)
 
 
 def _read_always(source: str, name: str) -> frozenset[str]:
@@ -70,9 +93,7 @@ def _read_always(source: str, name: str) -> frozenset[str]:
             for one in held if isinstance(held, list) else [held]:
                 yield from outside(one) if isinstance(one, ast.AST) else ()
 
-    # Not dedented: a string may go on in the first column.
-    body = f"class _:\n{source}" if source[:1].isspace() else source
-    nodes = list(outside(ast.parse(body)))
+    nodes = list(outside(_parsed(source)))
     keys = [one.slice for one in nodes if isinstance(one, ast.Subscript) and _is(one.value, name)]
     keys += [
         one.args[0]

@@ -8,7 +8,7 @@ import pytest
 from attentest.targets import file_modules
 from attentest.targets.adapt.reading import Reading, Unclear
 from attentest.targets.language_models.inference import called, infer
-from attentest.targets.language_models.recognition import is_language_model
+from attentest.targets.language_models.recognition import is_language_model, takes_tokens_alone
 
 SOURCE = """
 import torch
@@ -65,3 +65,13 @@ def test_mask_that_hides_nothing_is_not_required(tmp_path: Path) -> None:
 def test_mistake_in_a_model_with_a_required_mask_is_asked_about(tmp_path: Path) -> None:
     with pytest.raises(Unclear, match="no option of the specification gives its numbers"):
         infer(model(tmp_path), "TextModel", Reading())
+
+
+def test_argument_that_is_annotated_as_none_gets_none(tmp_path: Path) -> None:
+    path = tmp_path / "own.py"
+    text = SOURCE.replace(KEEP, "True").replace("attention_mask):", "state: None):")
+    path.write_text(text, encoding="utf-8")
+    made = file_modules.load(path).TextModel
+    assert takes_tokens_alone(made)
+    _, _, call = called(made, "TextModel", Reading())
+    assert call.fixed == {"state": None}

@@ -125,3 +125,37 @@ def test_required_member_of_an_enumeration_is_the_first_and_an_assumption(tmp_pa
         made = built(tmp_path, "")
     assert "kind=Kind.FIRST" in made.expression
     assert any("kind=Kind.FIRST" in one for one in made.doubts)
+
+
+DECLARED = """
+
+class GPTConfig:
+    def __init__(self, vocab_size=9, n_embd=9, n_head=9, n_layer=9, block_size=9, pad_token_id=1):
+        self.vocab_size, self.n_embd, self.n_head = vocab_size, n_embd, n_head
+        self.n_layer, self.block_size, self.pad_token_id = n_layer, block_size, pad_token_id
+        self.flavour = "plain"
+"""
+
+
+@pytest.mark.parametrize("settings", [ATTRIBUTES + "    pad_token_id = 1\n", DECLARED])
+@pytest.mark.parametrize(("pad", "taken"), [(50256, None), (1, 1)])
+def test_id_of_padding_that_no_probe_has_is_none(
+    settings: str, pad: int, taken: int | None, tmp_path: Path
+) -> None:
+    rows = "nn.Embedding(config.vocab_size, config.n_embd"
+    padded = MODEL.replace(rows, f"{rows}, config.pad_token_id")
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setitem(globals(), "MODEL", padded)
+        fields = settings.replace("pad_token_id = 1", f"pad_token_id = {pad}")
+        made = built(tmp_path, fields.replace("pad_token_id=1", f"pad_token_id={pad}"))
+    assert made(PROBE).tokens.padding_idx == taken
+
+
+def test_model_that_refuses_fewer_heads_of_keys_has_as_many_as_of_queries(tmp_path: Path) -> None:
+    begun = "        super().__init__()\n"
+    refusing = begun + "        assert config.n_kv_heads == config.n_head\n"
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setitem(globals(), "MODEL", MODEL.replace(begun, refusing, 1))
+        made = built(tmp_path, DECLARED.replace("pad_token_id", "n_kv_heads"))
+    assert "n_kv_heads=sizes.heads" in made.expression
+    assert "assumed as many heads of keys as of queries" in "\n".join(made.doubts)

@@ -37,7 +37,7 @@ def test_table_that_begins_behind_two_rows_of_padding_is_read(tmp_path: Path) ->
     found = inferred(tmp_path, with_rows_from(2))
     assert found.choices["position_offset"] == 2.0
     assert found.choices["positional_encoding"] == "halves-inclusive"
-    assert limits_of(found.building, found.call, found.inner).least_width == 4
+    assert limits_of(found.building, found.call, found.inner, found.table).least_width == 4
 
 
 def test_table_that_begins_at_one_is_asked_about(tmp_path: Path) -> None:

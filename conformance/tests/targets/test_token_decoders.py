@@ -9,7 +9,10 @@ from folders import SUPPORT
 from proof import share
 
 import attentest
+from attentest.targets import file_modules
 from attentest.targets.adapt import Unclear
+from attentest.targets.adapt.construction import construction
+from attentest.targets.adapt.reading import Reading
 
 SOUND = (SUPPORT / "wild_encoders" / "decoder.py").read_text()
 CLAUSES = ["decoder.formula"]
@@ -97,3 +100,18 @@ def test_masks_of_a_layer_may_be_named_by_what_they_hide(tmp_path, old, new, is_
         return attentest.check(target, clauses=["decoder.layer-formula"])
 
     assert check().conforms if is_sound else is_asked_or_fails(check)
+
+
+def test_output_width_of_a_decoder_with_a_table_is_its_vocabulary(tmp_path):
+    (tmp_path / "decoder.py").write_text(SOUND.replace("dec_voc_size", "odim"))
+    made = file_modules.load(tmp_path / "decoder.py").Decoder
+    found = construction(made, "decoder", Reading()).fillings["odim"]
+    assert found.settles == {"target_vocabulary"}
+
+
+@pytest.mark.proof
+def test_mistake_in_a_decoder_with_an_output_width_is_detected(tmp_path):
+    text = SOUND.replace("dec_voc_size", "odim")
+    assert "self.norm3(x + " in text
+    text = text.replace("self.norm3(x + ", "self.norm2(x + ")
+    assert is_asked_or_fails(lambda: checked(tmp_path, text))

@@ -1,6 +1,7 @@
 """Whole models whose constants, sines and masks are right in a way of their own, or inverted."""
 
 from pathlib import Path
+from typing import cast
 
 import pytest
 from folders import SUPPORT
@@ -13,9 +14,11 @@ from attentest.judging.judge import judge
 from attentest.results.verdict import Status
 from attentest.targets.adapt import Unclear
 from attentest.targets.adapt.reading import Reading
+from attentest.targets.models import limits
 from attentest.targets.models.building import building
 from attentest.targets.resolve import module_of
 from attentest.targets.whole import AdaptedWhole
+from attentest_spec import Backend, Choices
 
 SOURCE = (SUPPORT / "wild_models" / "namespace.py").read_text(encoding="utf-8")
 START, END = SOURCE.index("future = torch.triu("), SOURCE.index("        padding = prev_")
@@ -73,6 +76,17 @@ def test_positions_that_begin_behind_the_id_of_padding_are_a_question(tmp_path: 
             ("self.positions[: tokens.size(1)]", counted),
             ("sinusoid(args.max_positions,", "sinusoid(args.max_positions + args.pad + 1,"),
         )
+
+
+def test_table_without_room_for_one_offset_begins_behind_the_id_of_padding(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def fits(_: object, choices: Choices, **pads: int) -> bool | None:
+        return True if choices.position_offset == pads["source_pad"] + 1.0 else None
+
+    monkeypatch.setattr(limits, "fits_at", fits)
+    with pytest.raises(Unclear, match="begin behind the id of padding"):
+        limits.demand_one_offset("Model", cast("Backend", None), {"position_offset": 1.0})
 
 
 @pytest.mark.exhaustive

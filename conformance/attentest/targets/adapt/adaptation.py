@@ -146,7 +146,7 @@ def adapt(
         try:
             return read(reading)
         except Unclear as question:
-            return adapt_surrounded(question, thing, reading, name, home)
+            return adapt_surrounded(question, thing, reading, name, home, read)
 
     try:
         return with_number_of_heads(read_around(asked), asked, read_around)  # type: ignore[no-any-return]

@@ -21,7 +21,8 @@ class Adapter:
 
     `styles` says how each mask argument is written. `causal` says that it hides later positions
     by itself, `needs_mask` are the masks that cannot be left out or None. `helpers` are functions
-    that expressions of computed arguments call.
+    that expressions of computed arguments call. `holders` are the classes of masks that are
+    objects, by the names of arguments.
     """
 
     component: str
@@ -33,6 +34,7 @@ class Adapter:
     causal: bool = False
     needs_mask: Sequence[str] = ()
     helpers: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
+    holders: Mapping[str, type] = field(default_factory=dict)
 
     def __call__(self, built: Any, *inputs: Any) -> Any:
         """Return the output, or output and weights, of `built` for the contract's `inputs`."""
@@ -73,12 +75,19 @@ class Adapter:
         for own, role in self.arguments.repeated.items():
             values[own] = self._entered(role, given[role], like)
         for role in [role for role in COMPONENTS[self.component].inputs if role in MASKS]:
-            values |= self.masks(role, given, like)
+            values |= self._held(self.masks(role, given, like))
         for own in self.arguments.derived:
             values[own] = [given["key"].shape[-1]]
         for own, code in self.arguments.computed.items():
             values[own] = [eval(code, {"torch": torch, **self.helpers}, dict(given))]
         return values
+
+    def _held(self, masks: Mapping[str, Sequence[Any]]) -> dict[str, Sequence[Any]]:
+        """Return `masks` as the objects that hold them, where the code takes such."""
+        return {
+            own: [self.holders[own](one) for one in parts] if own in self.holders else parts
+            for own, parts in masks.items()
+        }
 
     def _entered(self, role: str, value: Any, like: Tensor) -> Sequence[Any]:
         if role == "sublayer":

@@ -20,6 +20,7 @@ from attentest.targets.adapt.encoders.stack import KEEP
 from attentest.targets.adapt.layouts import documented_layout, layouts, sequence_first
 from attentest.targets.adapt.limits import built
 from attentest.targets.adapt.masks import Style, is_length
+from attentest.targets.adapt.objects.mask_holders import holders_of
 from attentest.targets.adapt.probing import Probe
 from attentest.targets.adapt.reading import Attempt, Contrary, Misused, Reading, Unclear
 from attentest.targets.adapt.ungiven import needed_masks, own_order, with_masks, with_optional_masks
@@ -49,7 +50,9 @@ def doubtful(said: Iterable[str]) -> list[str]:
 def adapter_of(code: Code, reading: Reading) -> tuple[Probe, Adapter, list[str]]:
     """Return the adapter that calls the code, what it was found with, and what to say of it."""
     carried = arguments.read(code.name, code.component, code.signature, reading)
-    adapter = Adapter(code.component, code.signature, carried, layouts(code.component)[0])
+    holders = holders_of(code.signature.parameters, code.thing)
+    layout = layouts(code.component)[0]
+    adapter = Adapter(code.component, code.signature, carried, layout, holders=holders)
     probe, adapter, keys, how = _with_layout(code, adapter, reading)
     if not reading.anyway:
         demand_trained(code.name, probe, adapter)

@@ -31,7 +31,7 @@ from attentest.targets.adapt.names import (
     WIDTH,
 )
 from attentest.targets.adapt.reading import Reading
-from attentest.targets.models.size_names import size_by_words
+from attentest.targets.models.size_names import ROWS, size_by_words
 from attentest_spec import Sizes, Unsupported
 from attentest_spec.components import inside
 
@@ -286,8 +286,11 @@ def sizes_by_words(
     sizes = {"d_model", "max_length", "dropout"} | ({"layers", *_TABLES} if stack else set())
     sizes |= {size for size, part in NEEDED.items() if part in parts}
     named = ("", *["feed_forward"] * ("heads" in known))
+    rows = ROWS if stack and "d_model" in known else {}
     found = {
-        own: size_by_words(squashed(own), component) for own in unknown if part_named(own) in named
+        own: size_by_words(squashed(own), component) or rows.get(squashed(own), "")
+        for own in unknown
+        if part_named(own) in named
     }
     return {
         own: Filling(size, attrgetter(size), frozenset([size]), f"sizes.{size}")

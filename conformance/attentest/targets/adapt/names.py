@@ -109,6 +109,7 @@ WIDTH = words(
     "infeatures indim emsize embsize hiddendim numfeatures ndim nstate outputdim outputsize "
     "outfeatures kdim vdim keysize querysize valuesize size emb demb embed hidden hiddenwidth "
     "nfeat idim nout hiddenunits numchannels channels inchannels outchannels dtoken tokendim "
+    "embeddingwidth embedwidth "
     "nummodel depthatt depthout depthkeyvalue numqinputchannels numkvinputchannels "
     "nchannels din dout dinput doutput nembed nfeatures nhidden "
     "embeddingdimension modeldimension nunits units outdim encoderembeddim decoderembeddim "
@@ -126,7 +127,7 @@ INNER = words(
     "dimhidden ffnsize nhidden ffinnerdim inner feedforwarddimension nstate numff "
     "intermediatefeatures ffndimension nmlphidden mlpsize mlpwidth mlphidden filtersize "
     "mlphiddendim linearunits eunits dinnerhid innerhid feedforwardnumhidden ffnumhidden "
-    "numhiddenff"
+    "numhiddenff dffn"
 )
 """The inner width of a feed-forward network; some are the model's where no other name is."""
 
@@ -136,8 +137,8 @@ LENGTH = words(
 """The number of rows of a table of positions that a function makes."""
 
 KEY_HEADS = words(
-    "numkvheads nkvheads kvheads numkeyvalueheads nkvhead headskv numkvhead nkv kvh nquerygroups "
-    "numquerygroups numkvgroups nkvgroups numgroups ngroups"
+    "numkvheads nkvheads kvheads numkeyvalueheads nkeyvalueheads nkvhead headskv numkvhead nkv kvh "
+    "nquerygroups numquerygroups numkvgroups nkvgroups numgroups ngroups"
 )
 """The number of heads of keys and values; for all but attention it is that of the heads."""
 
@@ -148,7 +149,7 @@ SIZES: Mapping[str, Sequence[str]] = {
         "heads numheads nheads nhead h numattentionheads head attentionheads attnheads "
         "numattnheads numqueryheads nqueryheads numkvheads nkvheads kvheads numkeyvalueheads "
         "nkvhead numberofheads nbheads encoderattentionheads decoderattentionheads encoderheads "
-        "decoderheads encheads decheads headnum headskv queryheads headsq"
+        "decoderheads encheads decheads headnum headskv queryheads headsq nattentionheads"
     ),
     "layers": words(
         "layers numlayers nlayers nlayer n depth numencoderlayers numdecoderlayers nblocks "
@@ -156,7 +157,8 @@ SIZES: Mapping[str, Sequence[str]] = {
         "ndecoderlayers enclayers declayers numenclayers numdeclayers encdepth decdepth "
         "numencoderblocks numdecoderblocks encoderblocks decoderblocks nencoderblocks "
         "ndecoderblocks encodelayers decodelayers nenclayers ndeclayers nenclayer ndeclayer "
-        "encoderlayer decoderlayer numencoder numdecoder nencoder ndecoder numblks nblks blks"
+        "encoderlayer decoderlayer numencoder numdecoder nencoder ndecoder numblks nblks blks "
+        "nhiddenlayers"
     ),
     "max_length": words(
         "maxlen maxlength maxseqlen maxseqlength maxpositionembeddings blocksize contextlength "
@@ -168,7 +170,7 @@ SIZES: Mapping[str, Sequence[str]] = {
         "vocab vocabsize numembeddings nvocab srcvocab srcvocabsize sourcevocabsize "
         "inputvocabsize nsrcvocab ntoken ntokens vocabulary srcvocabulary encvocabsize "
         "encodervocabsize vocabularysize vocabsizeorconfigjsonfile svocabsize invocabsize "
-        "sourcevocabularysize sourcevocabulary srcvocabularysize"
+        "sourcevocabularysize sourcevocabulary srcvocabularysize npieces numpieces"
     ),
     "target_vocabulary": words(
         "tgtvocab tgtvocabsize trgvocab trgvocabsize targetvocabsize outputvocabsize ntrgvocab "

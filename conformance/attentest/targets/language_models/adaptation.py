@@ -14,7 +14,7 @@ from attentest.targets.adapt.assumptions.choices import (
     declared_choices,
     denied_by_call,
 )
-from attentest.targets.adapt.limits import said_of
+from attentest.targets.adapt.limits import SEVERAL, said_of
 from attentest.targets.adapt.parameters.telling import lines, packed
 from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.adapt.reading import Reading, Unclear
@@ -82,7 +82,7 @@ def adapt_language_model(
         with undisturbed():
             built = inferred.building(PROBE)
         demand_tying(name, thing, built, inferred.choices["tying"], reading)
-    limits = limits_of(inferred.building, inferred.call, inferred.inner)
+    limits = limits_of(inferred.building, inferred.call, inferred.inner, inferred.table)
     adapter = LanguageAdapter(
         name,
         origin(inferred.building.maker) if inferred.building.maker else origin(thing, home, name),
@@ -266,6 +266,7 @@ def _told(adapter: LanguageAdapter, doubts: list[str], reading: Reading) -> Adap
     assumptions += adapter.building.doubts
     assumptions += [SINGLE] * ("float64" not in adapter.limits.precisions)
     assumptions += [FIXED_DROPOUT] * adapter.limits.fixed_dropout
+    assumptions += [SEVERAL] * (adapter.limits.fewest_heads > 1)
     assumptions += [PLACES_GIVEN] * (adapter.cached is not None and adapter.cached.places)
     missing = list(filter(None, [_ungiven(adapter)]))
     said = (
@@ -334,6 +335,7 @@ def _backend(adapter: LanguageAdapter) -> AdaptedWhole:
     """Return the backend that the code of `adapter` defines, run on the live class."""
     space: dict[str, Any] = {
         **adapter.building.space,
+        **adapter.call.space,
         "torch": torch,
         "Limits": Limits,
         "Place": Place,

@@ -40,10 +40,15 @@ from attentest.targets.constants.copies import copied
 from attentest.targets.constants.models import assumed_of, size_constants
 from attentest.targets.kernels import demand_runnable
 from attentest.targets.language_models.settings import (
+    SHARED_HEADS,
+    decodes,
     doubts_of,
+    is_beyond,
+    is_width,
     layers_off,
     member_of,
     settings_read,
+    with_all_heads,
 )
 from attentest.targets.models.size_names import sizes_named
 from attentest.targets.neighbours import functions_that_build
@@ -141,6 +146,7 @@ def building(thing: Callable[..., Any], name: str, reading: Reading) -> Building
             return built
         failures.append((built.expression, failure))
     others = (
+        *(Building(one, space, said) for one, said in with_all_heads(thing, failures, space)),
         *_with_constants(thing, name, reading, space, expressions[:2]),
         *_by_maker(thing, name, reading),
     )
@@ -287,6 +293,7 @@ class Options:
         if own in self.reading.given:
             return repr(self.reading.given[own])
         made = self._configuration(own, parameter, arguments) or member_of(parameter, self.space)
+        made = made or decodes(own, parameter, self.top)
         return made or self._plain(own, list(arguments), default=parameter.default)
 
     def _plain(
@@ -304,17 +311,17 @@ class Options:
         if name in _ROTARY and default is not None:
             return _HALF
         if name in KEY_HEADS:
-            return "sizes.kv_heads or sizes.heads"
+            return SHARED_HEADS
         if name in HEAD_WIDTH:
             return "sizes.d_model // sizes.heads"
         if name in _EXPERTS and default is inspect.Parameter.empty:
             return f"sizes.{_EXPERTS[name]}"
         found = next(sizes_named(name, [squashed(one) for one in held], ""), "")
-        if found.endswith("_pad"):
-            return None
+        if found.endswith("_pad"):  # an id that is no token of the probe is one of no padding
+            return "None" if is_beyond(default, PROBE) else None
         if found:
             return _size(found)
-        if "drop" in name and not isinstance(default, nn.Module) and not _is_width(default):
+        if "drop" in name and not isinstance(default, nn.Module) and not is_width(default):
             return "sizes.dropout"
         return _USUAL.get(name) if default is inspect.Parameter.empty else None
 
@@ -386,13 +393,8 @@ def _is_near(one: type, top: Any) -> bool:
     return own == home or (holds_settings(one) and own.partition(".")[0] == home.partition(".")[0])
 
 
-def _is_width(default: Any) -> bool:
-    """Say whether a default is that of a width and of no rate: "d_rope" is no dropout."""
-    return isinstance(default, int) and default > 1
-
-
 def _size(name: str) -> str:
     """Return the expression of the size `name`; there is one vocabulary, that of the target."""
     if name == "kv_heads":
-        return "sizes.kv_heads or sizes.heads"
+        return SHARED_HEADS
     return f"sizes.{name.replace('source', 'target')}"

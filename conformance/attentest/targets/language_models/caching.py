@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 
 from attentest.targets.adapt.components import squashed
@@ -115,7 +116,8 @@ class Cached:
                 "        new = torch.arange(before, before + tokens.shape[1])",
                 "        positions = new.to(tokens.device).expand_as(tokens)",
             ]
-        form = call.mask_form.replace("mask", self.mask)
+        rows += _required(call)
+        form = call.held(call.mask, call.mask_form.replace("mask", self.mask))
         rows += _given("mask", call.mask if self.mask else "", form)
         taken = call.positions if self.positions or self.places else ""
         rows += _given("positions", taken, call.position_form)
@@ -149,6 +151,17 @@ class Cached:
             f"cached_language_model(build_cached, start=start, step=step, {last}"
             f"parameters=PARAMETERS)"
         )
+
+
+def _required(call: Call) -> list[str]:
+    """Return the lines that give a step the mask that no call may leave out: it hides nothing."""
+    if not call.required:
+        return []
+    return [
+        "    seen = (len(tokens), before + tokens.shape[1])",
+        "    mask_of_all = torch.ones(seen, dtype=torch.bool, device=tokens.device)",
+        f'    given["{call.required}"] = {call.held(call.required, call.required_form)}',
+    ]
 
 
 def _given(name: str, own: str, form: str) -> list[str]:
@@ -285,6 +298,9 @@ def _called(
     kept = eval(plain.start, {**space, "model": model, "rows": len(tokens), "sizes": sizes})
     fixed = {own: one for own, one in call.fixed.items() if own != plain.argument}
     given = {**fixed, call.tokens: tokens, plain.argument: kept}
+    if call.required:
+        held = {"mask_of_all": torch.ones_like(tokens, dtype=torch.bool), **call.space}
+        given[call.required] = eval(call.held(call.required, call.required_form), held)
     if plain.flag:
         given[plain.flag] = True
     if plain.counted:

@@ -11,11 +11,12 @@ from torch import Tensor, nn
 from attentest.results.text import summary
 from attentest.targets.adapt.components import squashed
 from attentest.targets.adapt.names import OFF, ROLES, words
+from attentest.targets.adapt.objects.mask_holders import mask_holders
 from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.adapt.reading import Reading, Unclear
 from attentest.targets.kernels import demand_runnable
 from attentest.targets.language_models.building import PROBE
-from attentest.targets.language_models.surrounded.modules import signature_of
+from attentest.targets.language_models.surrounded.modules import called_of, signature_of
 from attentest.targets.models.results import parts_of
 from attentest_spec import Unsupported
 
@@ -52,7 +53,7 @@ class Call:
     expression of `seen`, which is True where a token is seen. `required` is a mask of padding that
     no call may leave out, and `required_form` the one that hides none. `sequence_first` says that
     tokens are (T, B), `part` is the place of the logits in the result and `attribute` that it is an
-    attribute.
+    attribute. `holders` are the classes of masks that are objects, by the names of arguments.
     """
 
     tokens: str
@@ -69,6 +70,7 @@ class Call:
     sequence_first: bool = False
     part: int | str | None = None
     attribute: bool = False
+    holders: Mapping[str, type] = field(default_factory=dict)
 
     def source(self) -> str:
         """Return the source of the function `call`."""
@@ -85,16 +87,26 @@ class Call:
             (self.positions, "positions", self.position_form),
         ):
             if own:
-                rows += [f"    if {name} is not None:", f'        given["{own}"] = {form}']
+                held = self.held(own, form)
+                rows += [f"    if {name} is not None:", f'        given["{own}"] = {held}']
         rows += ["    output = model(**given)", *self._output()]
         return "\n".join(rows) + "\n"
 
     def compiled(self) -> Callable[..., Any]:
         """Return the function."""
-        space: dict[str, Any] = {"torch": torch, "Unsupported": Unsupported}
+        space: dict[str, Any] = {"torch": torch, "Unsupported": Unsupported, **self.space}
         exec(self.source(), space)
         made: Callable[..., Any] = space["call"]
         return made
+
+    @property
+    def space(self) -> Mapping[str, type]:
+        """The classes of masks that are objects, by their names."""
+        return {one.__name__: one for one in self.holders.values()}
+
+    def held(self, own: str, form: str) -> str:
+        """Return the expression `form` of a mask as the argument `own` takes it."""
+        return f"{self.holders[own].__name__}({form})" if own in self.holders else form
 
     @property
     def words(self) -> str:
@@ -126,12 +138,12 @@ class Call:
         if self.order:
             yield "    later = torch.ones(2 * tokens.shape[1:], device=tokens.device).triu(1)"
             yield "    seen = later == 0"
-            yield f'    given["{self.order}"] = {self.order_form}'
+            yield f'    given["{self.order}"] = {self.held(self.order, self.order_form)}'
 
     def _required(self) -> Iterator[str]:
         if self.required:
             yield "    mask_of_all = torch.ones_like(tokens, dtype=torch.bool)"
-            yield f'    given["{self.required}"] = {self.required_form}'
+            yield f'    given["{self.required}"] = {self.held(self.required, self.required_form)}'
 
     def _output(self) -> Iterator[str]:
         if self.part is not None:
@@ -176,7 +188,9 @@ def arguments_of(model: nn.Module, name: str, reading: Reading) -> Arguments:
     for one in free:
         if own[one].default is not inspect.Parameter.empty:
             continue
-        if squashed(one) in AT_START:
+        if is_none(own[one]):
+            fixed[one] = None
+        elif squashed(one) in AT_START:
             fixed[one] = AT_START[squashed(one)]
         elif squashed(one) not in (*MASKS, *_POSITIONS, *_LABELS):
             unknown.append(one)
@@ -190,11 +204,16 @@ def arguments_of(model: nn.Module, name: str, reading: Reading) -> Arguments:
             f"VALUE}})."
         )
     return Arguments(
-        Call(tokens, fixed=fixed),
+        Call(tokens, fixed=fixed, holders=mask_holders(called_of(model))),
         _first(own, _LABELS),
         tuple(one for one in free if squashed(one) in MASKS and one not in reading.given),
         tuple(one for one in free if squashed(one) in _POSITIONS and one not in reading.given),
     )
+
+
+def is_none(parameter: inspect.Parameter) -> bool:
+    """Say whether an argument is annotated as one that is always None."""
+    return parameter.annotation in (None, "None", type(None))
 
 
 def _first(own: Mapping[str, Any], names: Any) -> str:
@@ -216,7 +235,7 @@ def fitted(model: nn.Module, found: Arguments, name: str) -> Call:
             if isinstance(made, Call) and _separates(model, made):
                 return made
             failure = failure or (made if isinstance(made, str) else _MIXED)
-    for tried in _with_required_mask(found.plain):
+    for tried in with_required_mask(found.plain):
         made = _with_part(model, tried)
         if isinstance(made, Call) and _separates(model, made) and _hides(model, made):
             return made
@@ -235,7 +254,7 @@ def fitted(model: nn.Module, found: Arguments, name: str) -> Call:
     )
 
 
-def _with_required_mask(plain: Call) -> Iterator[Call]:
+def with_required_mask(plain: Call) -> Iterator[Call]:
     """Yield the call with a mask that hides nothing in the place of one that got no value."""
     for own in [one for one in plain.fixed if squashed(one) in MASKS]:
         yield from (requiring(plain, own, form) for form in MASK_FORMS.values())
@@ -287,15 +306,9 @@ def _with_part(model: nn.Module, call: Call, given: Tensor | None = None) -> Cal
     """
     tokens = probe_tokens() if given is None else given
     raw = replace(call, part=None, labels="")
-    inputs = {call.tokens: tokens.T if call.sequence_first else tokens, **call.fixed}
-    if call.labels:
-        inputs[call.labels] = inputs[call.tokens]
-    if call.required:
-        held = {"mask_of_all": torch.ones_like(tokens, dtype=torch.bool)}
-        inputs[call.required] = eval(call.required_form, held)
     try:
         with undisturbed():
-            result = model(**inputs)
+            result = model(**inputs_of(call, tokens))
     except Exception as failure:  # code that a user wrote may raise anything
         return summary(failure, 160)
     lead = tuple(tokens.T.shape) if raw.sequence_first else tuple(tokens.shape)
@@ -305,6 +318,17 @@ def _with_part(model: nn.Module, call: Call, given: Tensor | None = None) -> Cal
         if tuple(part.shape) in shapes:
             return replace(call, part=key, attribute=attribute)
     return _NO_LOGITS
+
+
+def inputs_of(call: Call, tokens: Tensor) -> dict[str, Any]:
+    """Return the arguments of `call` with `tokens` (B, T)."""
+    inputs = {call.tokens: tokens.T if call.sequence_first else tokens, **call.fixed}
+    if call.labels:
+        inputs[call.labels] = inputs[call.tokens]
+    if call.required:
+        held = {"mask_of_all": torch.ones_like(tokens, dtype=torch.bool), **call.space}
+        inputs[call.required] = eval(call.held(call.required, call.required_form), held)
+    return inputs
 
 
 def _separates(model: nn.Module, call: Call) -> bool:

@@ -9,8 +9,9 @@ from torch import nn
 
 from attentest.analysis.lines.recording import Place as CodePlace
 from attentest.results.verdict import Location
+from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.adapt.reading import Reading, Unclear
-from attentest.targets.language_models.building import Build, Building, building
+from attentest.targets.language_models.building import PROBE, Build, Building, building
 from attentest.targets.language_models.calling import (
     Arguments,
     Call,
@@ -31,7 +32,8 @@ from attentest.targets.language_models.numbers.tracing import widened
 from attentest.targets.language_models.ordering import may_be_ordered, with_order
 from attentest.targets.language_models.probing import Probed, probe_of, probe_sizes, probed
 from attentest.targets.language_models.profiles import nearest, spoken
-from attentest.targets.language_models.tables import table_of
+from attentest.targets.language_models.surrounded.sections import in_sections, is_in_sections
+from attentest.targets.language_models.tables import section_of, table_of
 from attentest.targets.nearest import shown_line
 from attentest_spec import Place
 from attentest_spec.choices import Value
@@ -105,6 +107,8 @@ def infer(
             raise Unclear(question)
         found, mistaken, line = read
         begun = line or begun
+    if (held := section_of(found.views)) and not is_in_sections(built):
+        return infer(thing, name, reading, lambda *_: in_sections(built, *held))
     table = table_of(found.views)
     if isinstance(table, str):
         raise Unclear(
@@ -112,6 +116,7 @@ def infer(
             f"Write a backend by hand, as docs/how-to/add-an-implementation.md shows."
         )
     _demand_one_answer(probe_of(built, sizes), call, name)
+    _demand_small_gains(built, table, name)
     inner = len(found.views["layers.0.feed_forward.inner.weight"].values)
     return Inferred(built, call, arguments, table, found.choices, inner, mistaken, begun)
 
@@ -132,6 +137,20 @@ def _experts(name: str, one: Probed, around: Reader) -> str:
         f"a mistake. Whole models with experts are not judged: name {kinds}, which is judged by "
         f"itself."
     )
+
+
+def _demand_small_gains(built: Building, table: Mapping[str, Place], name: str) -> None:
+    """Raise Unclear where a gain that is stored minus 1 does not begin as 0."""
+    with undisturbed():
+        begun = dict(built(PROBE).named_parameters())
+    stored = {one for place in table.values() if place.plus for one in place.names(begun)}
+    wrong = next((one for one in stored if one in begun and begun[one].any()), "")
+    if wrong:
+        raise Unclear(
+            f"{name} adds 1 to the gain of its layer norms, {wrong}, which does not begin as 0: a "
+            f"model that is not trained multiplies by something else than 1. Either that is a "
+            f"mistake, or it is meant to; --as encoder judges its layers."
+        )
 
 
 def _demand_one_answer(model: nn.Module, call: Call, name: str) -> None:
@@ -157,14 +176,17 @@ def _departure(reader: Reader) -> CodePlace | None:
     return reader.begun or reader.trace.departure(before=missing)
 
 
+NO_OPTION = "no option of the specification gives its numbers"
+
+
 def _question(name: str, reader: Reader) -> str:
     known = f" (it computes those of {reader.suspected.words})" if reader.suspected else ""
     late = " The search was ended by its time limit." if reader.is_late else ""
     begun = _departure(reader)
     line = f"; those that it computes instead begin at {shown_line(begun)}" if begun else ""
     return (
-        f"{name} was read as a decoder-only model, and no option of the specification gives its "
-        f"numbers: the first that are computed nowhere in it are {reader.reached[1]}{known}{line}."
+        f"{name} was read as a decoder-only model, and {NO_OPTION}: the first that are computed "
+        f"nowhere in it are {reader.reached[1]}{known}{line}."
         f"{late} Either that is a mistake, or a design that the specification does not have: "
         f"compare it with its formula (attentest explain language_model), or name the classes of "
         f"its parts, one by one. A choice that it makes is declared with --choice NAME=OPTION."

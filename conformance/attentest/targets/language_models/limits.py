@@ -1,5 +1,6 @@
 """Limits of a decoder-only model: precisions, lengths, widths and dropout, found by calling it."""
 
+from collections.abc import Collection
 from fractions import Fraction
 
 import torch
@@ -13,7 +14,7 @@ from attentest.targets.language_models.building import PROBE, Building
 from attentest.targets.language_models.calling import Call, probe_tokens
 from attentest.targets.language_models.probing import has_one_key_head
 from attentest.targets.precisions import RAISES_AS_BUILT, precisions_of
-from attentest_spec import Limits, Sizes
+from attentest_spec import Limits, Place, Sizes, Table
 from attentest_spec.torch import DTYPES
 from attentest_spec.torch.values import convert
 
@@ -21,8 +22,11 @@ LONGEST = 1024
 """The length up to which a model without an argument for it is tried."""
 
 
-def limits_of(built: Building, call: Call, inner: int) -> Limits:
-    """Return the limits; `inner` is the inner width at the sizes of the probe."""
+def limits_of(built: Building, call: Call, inner: int, table: Table) -> Limits:
+    """Return the limits; `inner` is the inner width at the sizes of the probe.
+
+    `table` is the parameter map.
+    """
     fixed, pads = _random(built, call), _untrained(built)
     return Limits(
         trained_pad=not pads,
@@ -37,6 +41,7 @@ def limits_of(built: Building, call: Call, inner: int) -> Limits:
         least_width=_least_width(built, call),
         inner=None if "d_ff" in built.known else _ratio(built, inner),
         one_key_head=has_one_key_head(built),
+        fewest_heads=2 if _lacks_with_one_head(built, table) else 1,
         length=None if "max_length" in built.known else _longest(built, call),
     )
 
@@ -93,6 +98,25 @@ def _least_width(built: Building, call: Call) -> int:
     return 1
 
 
+def _lacks_with_one_head(built: Building, table: Table) -> bool:
+    """Say whether a model with one head lacks parameters of the map, as an output projection."""
+    sizes = PROBE.but(heads=1, kv_heads=1) if "kv_heads" in built.known else PROBE.but(heads=1)
+    try:
+        with undisturbed():
+            alone, several = (
+                [name for name, _ in built(one).named_parameters(remove_duplicate=False)]
+                for one in (sizes, PROBE)
+            )
+    except Exception:  # code that a user wrote may raise anything
+        return False
+    places = [one if isinstance(one, Place) else Place(one) for one in table.values()]
+    return any(_is_in(one, several) and not _is_in(one, alone) for one in places)
+
+
+def _is_in(place: Place, known: Collection[str]) -> bool:
+    return any(one in known for one in place.names(known))
+
+
 def _random(built: Building, call: Call) -> bool:
     """Say whether training mode is random although the model is built with a dropout of 0."""
     with undisturbed():
@@ -117,16 +141,27 @@ def _longest(built: Building, call: Call) -> int | None:
 
 
 def _ratio(built: Building, inner: int) -> float:
-    """Return the inner width as a multiple of the model's; Unclear where it is none."""
-    ratio = Fraction(inner, PROBE.d_model)
-    for width in (48, 60, 84):
-        with undisturbed():
-            model = built(PROBE.but(d_model=width))
+    """Return the inner width as a multiple of the model's; Unclear where it is none.
+
+    Widths that the model refuses, as rotary positions of an odd width do, say nothing of it.
+    """
+    ratio, built_at = Fraction(inner, PROBE.d_model), 0
+    for width in (48, 60, 84, 192):
+        try:
+            with undisturbed():
+                model = built(PROBE.but(d_model=width))
+        except Exception:  # code that a user wrote may raise anything
+            continue
+        built_at += 1
         held = {size for one in model.parameters() if one.dim() > 1 for size in one.shape}
         if not held & {int(ratio * width), 2 * int(ratio * width)}:
-            raise Unclear(
-                f"Nothing says how wide the inner layer of the network is: {inner} at a width of "
-                f"{PROBE.d_model}, and no such multiple at {width}. Say which argument it is with "
-                f"--argument d_ff=NAME, or fix what rounds it with --give NAME=VALUE."
-            )
+            raise Unclear(_NO_RATIO.format(inner, PROBE.d_model, f"no such multiple at {width}"))
+    if built_at < 2:
+        raise Unclear(_NO_RATIO.format(inner, PROBE.d_model, "refused at most others"))
     return float(ratio)
+
+
+_NO_RATIO = (
+    "Nothing says how wide the inner layer of the network is: {} at a width of {}, and {}. Say "
+    "which argument it is with --argument d_ff=NAME, or fix what rounds it with --give NAME=VALUE."
+)

@@ -9,7 +9,7 @@ from torch import nn
 from attentest.targets.adapt.components import component_named, squashed
 from attentest.targets.adapt.reading import Reading, Unclear
 from attentest.targets.language_models.building import PROBE
-from attentest.targets.language_models.calling import AT_START, MASKS, is_causal
+from attentest.targets.language_models.calling import AT_START, MASKS, is_causal, is_none
 from attentest.targets.language_models.inference import called
 from attentest.targets.language_models.mistaken import means_order
 from attentest.targets.language_models.probing import probe_of
@@ -61,7 +61,7 @@ def takes_tokens_alone(thing: type[nn.Module]) -> bool:
     needed = [
         one.name
         for one in parameters
-        if one.kind not in loose and one.default is inspect.Parameter.empty
+        if one.kind not in loose and one.default is inspect.Parameter.empty and not is_none(one)
     ]
     others = (*AT_START, *MASKS)
     return len([one for one in needed if squashed(one) not in others]) <= 1 and bool(parameters)

@@ -1,10 +1,12 @@
 """Settings that a decoder-only model is made with: the fields that its constructor reads."""
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import Enum
 from typing import Any
 
+from attentest.targets.adapt.components import squashed
 from attentest.targets.adapt.objects.keyword_settings import KeptFields
 from attentest.targets.adapt.objects.settings import settings_doubts
 from attentest.targets.adapt.probing import undisturbed
@@ -28,7 +30,10 @@ def settings_read(
 
     def filled(name: str, known: Mapping[str, str]) -> str | None:
         said = fill(name, known)
-        return repr(kept.fields[name]) if said is None and name in kept.fields else said
+        if said is not None or name not in kept.fields:
+            return said
+        beyond = "pad" in name.lower() and is_beyond(kept.fields[name], sizes)
+        return "None" if beyond else repr(kept.fields[name])
 
     made = Configurations(
         lambda settings: top(**{own: settings}), filled, lambda code: eval(code, {"sizes": sizes})
@@ -44,6 +49,21 @@ def layers_off(
     layers = [own for own, code in found.items() if code == "sizes.layers"]
     off = [own for own in layers if arguments[own].default == 0]
     return off if len(off) < len(layers) else []
+
+
+IS_DECODER = "isdecoder"
+"""The name of the switch by which models that fill in tokens become decoder-only ones."""
+_DECODES = re.compile(r"causallm|lmhead")
+
+
+def decodes(own: str, parameter: inspect.Parameter, top: Any) -> str:
+    """Return the expression of a switch that makes the model `top` decoder-only, as its name says.
+
+    It is "" for every other argument, and where the switch is on by default.
+    """
+    named = _DECODES.search(squashed(getattr(top, "__name__", "")))
+    off = parameter.default is False and squashed(own) == IS_DECODER
+    return "True" if named and off else ""
 
 
 def member_of(parameter: inspect.Parameter, space: Mapping[str, Any]) -> str:
@@ -69,4 +89,34 @@ def doubts_of(
         for own, code in members.items()
         if code and f"{own}={code}" in expression
     )
-    return (*settings_doubts(thing, expression), *said)
+    switched = re.findall(r"\bis_?decoder=True", expression)
+    decoding = (f"assumed {one}, as its name says that it predicts next tokens" for one in switched)
+    return (*settings_doubts(thing, expression), *said, *decoding)
+
+
+SHARED_HEADS = "sizes.kv_heads or sizes.heads"
+"""The expression of the number of heads of keys."""
+
+
+def with_all_heads(
+    thing: Callable[..., Any], failures: Sequence[tuple[str, str]], space: Mapping[str, Any]
+) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Yield expressions that failed with fewer heads of keys, with as many as of queries.
+
+    With each come the doubts of it.
+    """
+    for expression, failure in failures[:2]:
+        if SHARED_HEADS in expression:
+            one = expression.replace(SHARED_HEADS, "sizes.heads")
+            said = f"assumed as many heads of keys as of queries: with fewer of them, {failure}"
+            yield one, (*doubts_of(thing, one, space), said)
+
+
+def is_beyond(default: Any, sizes: Sizes) -> bool:
+    """Say whether a default is the id of a token that a vocabulary of `sizes` does not have."""
+    return type(default) is int and default >= sizes.target_vocabulary
+
+
+def is_width(default: Any) -> bool:
+    """Say whether a default is that of a width and of no rate: "d_rope" is no dropout."""
+    return isinstance(default, int) and default > 1

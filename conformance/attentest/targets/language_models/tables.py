@@ -34,6 +34,25 @@ def table_of(views: Mapping[str, View]) -> dict[str, Place] | str:
     return table
 
 
+def section_of(views: Mapping[str, View]) -> tuple[str, int, int] | None:
+    """Return the list that holds the layers and what comes behind them, None for no such list.
+
+    With its path come the numbers of its items before the layers, and in each of them.
+    """
+    inner = next((one.removeprefix(_FIRST) for one in views if one.startswith(_FIRST)), "")
+    places = (views.get(f"{layer}{inner}") for layer in (_FIRST, _SECOND))
+    one, other = (_NUMBER.split(view.place.name) if view else [] for view in places)
+    moved = [at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b]
+    if len(moved) != 1 or not one[moved[0]].isdigit():
+        return None
+    path, start = "".join(one[: moved[0]]), int(one[moved[0]])
+    step = int(other[moved[0]]) - start
+    rest = (view.place.name for name, view in views.items() if not name.startswith("layers."))
+    items = (one.removeprefix(path).partition(".")[0] for one in rest if one.startswith(path))
+    behind = [one for one in items if one.isdigit() and int(one) >= start + 2 * step]
+    return (path.removesuffix("."), start, step) if behind and step > 0 else None
+
+
 def _generalised(inner: str, first: Place, second: Place) -> dict[str, Place] | str:
     """Return the places of the parameter `inner` of all layers."""
     wrong = f"{inner} is {first.name} in one layer and {second.name} in the next"

@@ -12,8 +12,10 @@ from attentest.targets.language_models.calling import Call
 from attentest.targets.language_models.surrounded.modules import (
     GENERATED_SOURCE,
     OF_BLOCKS_SOURCE,
+    SECTIONS_SOURCE,
     Generated,
     OfBlocks,
+    sectioned,
 )
 from attentest.targets.layout import folded
 from attentest.targets.models.written import definition, head_line, imports_of
@@ -75,6 +77,7 @@ class LanguageAdapter:
                 (copied, COPIES_SOURCE),
                 (Generated, GENERATED_SOURCE),
                 (OfBlocks, OF_BLOCKS_SOURCE),
+                (sectioned, SECTIONS_SOURCE),
             )
             if f"{made.__name__}(" in expression
         ]
@@ -82,7 +85,9 @@ class LanguageAdapter:
         return "\n".join(folded(line) for line in "\n\n".join(parts).splitlines()) + "\n"
 
     def _needed(self) -> list[str]:
-        return imports_of(self.building.expression, self.building.space, self.origin)
+        named = ", ".join([self.building.expression, *self.call.space])
+        space = {**self.building.space, **self.call.space}
+        return imports_of(f"({named})", space, self.origin)
 
     @property
     def _imports(self) -> tuple[str, ...]:

@@ -41,6 +41,7 @@ from attentest.targets.models.configurations import Configurations
 from attentest.targets.models.size_names import size_by_words, sizes_named
 from attentest.targets.models.tables.vocabularies import Vocabulary, with_vocabularies
 from attentest.targets.models.trials import Building, around, trial
+from attentest.targets.signatures import constructor_arguments
 
 MOST = 200
 """Limit of the ways to build a model that are tried."""
@@ -125,7 +126,7 @@ class _Options:
 
         `side` is "encoder" or "decoder" for what is built inside of a model.
         """
-        arguments = _arguments(thing)
+        arguments = constructor_arguments(thing)
         named = {
             own: list(islice(self._for(own, parameter, arguments, side), 8))
             for own, parameter in arguments.items()
@@ -285,9 +286,9 @@ class _Options:
         demand_runnable(name, failure)
         unknown = [
             own
-            for own, one in _arguments(thing).items()
+            for own, one in constructor_arguments(thing).items()
             if one.default is inspect.Parameter.empty
-            and not list(islice(self._for(own, one, _arguments(thing), ""), 1))
+            and not list(islice(self._for(own, one, constructor_arguments(thing), ""), 1))
         ]
         verb = "is" if len(unknown) == 1 else "are"
         open_words = f" Nothing says what {' and '.join(unknown)} {verb}." if unknown else ""
@@ -303,15 +304,6 @@ class _Options:
 
 _VOCABULARY_SIZES = ("source_vocabulary", "target_vocabulary")
 _SOME = ("d_model", "heads", "layers", "d_ff", "max_length", *_VOCABULARY_SIZES, "dropout")
-
-
-def _arguments(thing: Callable[..., Any]) -> dict[str, inspect.Parameter]:
-    try:
-        signature = inspect.signature(thing, eval_str=True)
-    except (NameError, TypeError):
-        signature = inspect.signature(thing)
-    loose = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-    return {one.name: one for one in signature.parameters.values() if one.kind not in loose}
 
 
 def _called_once(model: Any) -> None:

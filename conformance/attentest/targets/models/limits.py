@@ -182,7 +182,8 @@ def demand_one_offset(name: str, backend: Backend, choices: Mapping[str, Value])
         return
     pads = {"source_pad": _PAD, "target_pad": _PAD}
     behind = known.but(position_offset=float(_PAD + 1))
-    if fits_at(backend, known, **pads) is False and fits_at(backend, behind, **pads):
+    # A table whose number of rows depends on the id too has no room for those of one offset.
+    if not fits_at(backend, known, **pads) and fits_at(backend, behind, **pads):
         raise Unclear(
             f"The positions of {name} begin behind the id of padding, and are counted by its "
             f"tokens: this spec has one offset, whatever that id is. Name the classes of its "

@@ -99,5 +99,18 @@ def parts_of(result: Any) -> Iterator[tuple[int | str | None, Tensor, bool]]:
             if isinstance(one, Tensor):
                 yield key, one, isinstance(key, str)
     else:
-        held = getattr(result, "__dict__", {})
+        held = {**getattr(result, "__dict__", {}), **_properties(result)}
         yield from ((key, one, True) for key, one in held.items() if isinstance(one, Tensor))
+
+
+def _properties(result: Any) -> dict[str, Any]:
+    """Return the values of the properties of an object that the user's code defines."""
+    found = {}
+    for kind in type(result).__mro__:
+        for name, one in vars(kind).items():
+            if isinstance(one, property) and not name.startswith("_"):
+                try:
+                    found[name] = getattr(result, name)
+                except Exception:  # code that a user wrote may raise anything
+                    continue
+    return found

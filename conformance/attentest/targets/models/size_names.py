@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterator
 
 from attentest.targets.adapt.names import INNER, SIZES, WIDTH
 
-_ROWS = {
+ROWS = {
     "inputdim": "source_vocabulary",
     "inputsize": "source_vocabulary",
     "outputdim": "target_vocabulary",
@@ -84,10 +84,10 @@ def sizes_named(name: str, held: Collection[str], side: str) -> Iterator[str]:
         yield _OF_LETTERS.get(name, "max_length")
         return
     widths = [
-        one for one in held if one in (*WIDTH, *_WIDTHS) and one not in _ROWS and one not in INNER
+        one for one in held if one in (*WIDTH, *_WIDTHS) and one not in ROWS and one not in INNER
     ]
-    if name in _ROWS and (widths or any(one in WIDTH and one not in _ROWS for one in held)):
-        yield _sided(_ROWS[name], side)
+    if name in ROWS and (widths or any(one in WIDTH and one not in ROWS for one in held)):
+        yield _sided(ROWS[name], side)
         return
     found = [size for size, names in SIZES.items() if name in names]
     if set(found) == {"d_ff", "d_model"}:

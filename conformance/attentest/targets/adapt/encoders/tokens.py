@@ -35,6 +35,11 @@ from attentest_spec import Sizes
 from attentest_spec.choices import Value
 
 _SIDES = ("encoder", "decoder")
+_IN_LAYERS = (
+    *("generator", "layer_norm", "rms_norm", "embedding", "attention", "multi_head_attention"),
+    *("feed_forward", "positional_encoding"),
+)
+"""Components that a part of the name of a stack may say, as in "PreLayerNormModel"."""
 
 
 def stack_of(thing: Any, reading: Reading, name: str) -> Code | None:
@@ -55,12 +60,14 @@ def token_encoder(thing: Any, reading: Reading, name: str = "") -> Code | None:
         return None
     own = name or thing.__name__
     guess = component_guessed(own)  # a head, as in "GPT2LMHeadModel", is no name for its layers
-    said = reading.component or component_named(own) or ("" if guess == "generator" else guess)
+    said = reading.component or component_named(own) or ("" if guess in _IN_LAYERS else guess)
     if said not in ("", "encoder", "model") or reading.component == "model":
         return None
     found = _Found.of(thing, reading)
     if found is None or (said != "encoder" and len(found.inputs) > 1):
         return None
+    if not (said or found.tables or guess in ("", "generator")):
+        return None  # without a table of tokens, it is that part itself
     asked = replace(reading, component="encoder")
     if not found.tables and found.alone:
         return code_of(thing, asked, own) if said == "model" else None

@@ -15,6 +15,7 @@ from attentest.targets.adapt.encoders.seen import Seen
 from attentest.targets.adapt.encoders.stack import KEEP, EmbeddedStack, replaced
 from attentest.targets.adapt.masks import is_length
 from attentest.targets.adapt.names import ROLES, SEGMENTS
+from attentest.targets.adapt.objects.mask_holders import held_masks, mask_holders
 from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.adapt.reading import Unclear
 from attentest_spec import Sizes
@@ -100,7 +101,10 @@ class Wrapping:
             memory = torch.randn(len(ids), _KEYS, self.sizes.d_model, generator=seeded)
             given[self.memory] = memory.to(next(self.module.parameters()).dtype)
         batch, length = ids.shape
-        masks_of = (_open(batch, length, one) for one in (length, _KEYS))
+        held = mask_holders(self.module.forward)
+        kinds = {one: kind for one, kind in held.items() if one in masks}
+        kind = next(iter(kinds.values()), None)
+        masks_of = (held_masks(kind, _open(batch, length, one)) for one in (length, _KEYS))
         for mask, over_keys in zip(*masks_of, strict=True):
             own = {one: self._is_over_keys(one) for one in masks}
             lengths = {

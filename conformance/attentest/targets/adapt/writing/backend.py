@@ -203,20 +203,32 @@ class Written:
     def _mask(self, own: str, slot: str, role: str) -> str:
         """Return the line that writes the mask `role` into the argument `own`."""
         style, fold = self.adapter.styles[slot], self.adapter.layout.fold
+        if (kind := self.adapter.holders.get(own)) is not None:
+            return f"masks[{own!r}] = {self.writer.named(kind)}({self._entries(slot, role)})"
         if style.meaning == "additive":
             self.helpers["additive"] = ADDITIVE.strip()
         if style.meaning == "lengths":
             self.helpers["lengths"] = inspect.getsource(lengths_of).strip()
             counts = f"lengths_of({role}, {self._like}, {style.shape!r}, {fold!r})"
             return f"masks[{own!r}] = {counts}[0]"
+        if fold == "alone":
+            each = f"{style.code('one', self._like)} for one in {self._shaped(slot, role)}"
+            return f"masks[{own!r}] = [{each}]"
+        return f"masks[{own!r}] = {self._entries(slot, role)}"
+
+    def _entries(self, slot: str, role: str) -> str:
+        """Return the expression of the one mask `role` in the style of `slot`."""
+        style, fold = self.adapter.styles[slot], self.adapter.layout.fold
         if style.shape == "broadcast" and fold == "whole":
-            return f"masks[{own!r}] = {style.code(role, self._like)}"
+            return style.code(role, self._like)
+        return style.code(f"{self._shaped(slot, role)}[0]", self._like)
+
+    def _shaped(self, slot: str, role: str) -> str:
+        """Return the expression of the mask `role` in the shape of `slot`, one for each call."""
+        style, fold = self.adapter.styles[slot], self.adapter.layout.fold
         self.helpers["split"] = inspect.getsource(split).strip()
         self.helpers["mask"] = inspect.getsource(shaped_mask).strip()
-        shaped = f"shaped_mask({role}, {self._like}, {style.shape!r}, {fold!r})"
-        if fold == "alone":
-            return f"masks[{own!r}] = [{style.code('one', self._like)} for one in {shaped}]"
-        return f"masks[{own!r}] = {style.code(f'{shaped}[0]', self._like)}"
+        return f"shaped_mask({role}, {self._like}, {style.shape!r}, {fold!r})"
 
     @property
     def _like(self) -> str:

@@ -209,7 +209,10 @@ class Script:
                 many = len(parts) > 1
                 written = tensor(torch.stack(list(parts)) if many else parts[0], device=device)
                 lines.append(f"{name} = {written}  # {style.words}")
-                values[own] = Expression(f"{name}[i]" if many else name)
+                value = f"{name}[i]" if many else name
+                kind = self.adapter.holders.get(own)
+                value = f"{self.writer.named(kind)}({value})" if kind is not None else value
+                values[own] = Expression(value)
         for own in self.adapter.arguments.derived:
             values[own] = given["key"].shape[-1]
         values |= self._computed(given, device, lines)

@@ -109,6 +109,8 @@ def parameters(reader: Reader, options: Options, normalised: Floats) -> Iterator
     width = normalised.shape[-1]
     whole = [one for one in reader.rows(width) if not one.place.part and not one.place.span]
     gains: list[View | None] = [None] if options.get("rms_weight") == "none" else [*whole]
+    if options.get("norm_kind") == "layer":  # a gain may be stored minus 1
+        gains += [View(replace(one.place, plus=1.0), one.values + 1) for one in whole]
     has_bias = options.get("norm_bias", options.get("rms_bias")) == "present"
     biases: list[View | None] = [*whole] if has_bias else [None]
     if not gains or not biases:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import torch
@@ -56,6 +57,11 @@ class Parameters:
                 ones = " ".join("abc"[: len(shape) - 2])
                 layout = f"{ones} l d -> ({ones} l) d" if ones else ""
                 yield self._read(Place(name, layout=layout))
+
+    @cached_property
+    def have_heads(self) -> bool:
+        """Whether some of them are those of one head each."""
+        return any(self._of_heads())
 
     def _names(self) -> list[str]:
         return [name for name, first in self.same.items() if name == first]

@@ -58,8 +58,14 @@ def _named(query: Floats, key: Floats) -> tuple[tuple[str, Floats], ...]:
 def _turns(reader: Reader, known: Options, query: Floats, key: Floats) -> Iterator[Options]:
     """Yield the options of rotary positions with which both are computed."""
     for options in turns_of(reader, known, query):
-        if reader.holds(turned_key(reader, options, key, reader.mistaken)):
+        own = turned_key(reader, options, key, reader.mistaken)
+        if reader.holds_heads(own) or reader.holds(_repeated(own, query.shape[1])):
             yield options
+
+
+def _repeated(key: Floats, heads: int) -> Floats:
+    """Return the keys (B, G, T, E) of so many heads, as code has them that repeats before turns."""
+    return key.repeat(heads // key.shape[1], axis=1)
 
 
 def turns_of(reader: Reader, known: Options, query: Floats) -> Iterator[Options]:
@@ -83,7 +89,7 @@ def _turned_so(reader: Reader, x: Floats) -> Iterator[Options]:
                 "rotary_partial": way,
                 **dict(zip(names, others, strict=True)),
             }
-            if reader.holds(turned_by(reader, options, x)):
+            if reader.holds_heads(turned_by(reader, options, x)):
                 yield options
 
 

@@ -56,6 +56,12 @@ class Reader:
         """Say whether the call computes these numbers somewhere."""
         return self.trace.holds(values)
 
+    def holds_heads(self, values: Floats) -> bool:
+        """Say whether the call computes those of heads (B, H, T, E), together or each apart."""
+        if self.holds(values):
+            return True
+        return self.parameters.have_heads and all(map(self.holds, values.swapaxes(0, 1)))
+
     def once(self, kind: str, x: Floats, known: Mapping[str, Value], search: Search) -> list[Any]:
         """Return what `search` finds of x under the choices `known`, which is asked for often."""
         key = kind, x.tobytes(), tuple(sorted(known.items()))

@@ -18,18 +18,25 @@ from attentest.targets.language_models.ordering import with_order
 from attentest.targets.language_models.probing import probe_of, probe_sizes
 from attentest.targets.language_models.recognition import takes_tokens_alone
 from attentest.targets.language_models.surrounded.blocks import buildings_of_blocks, takes_positions
+from attentest.targets.language_models.surrounded.layers import Read, adapt_layers
 from attentest.targets.language_models.surrounded.states import building_of_states
-from attentest.targets.whole import AdaptedWhole
+from attentest_spec import Backend
 
 _LAYERS = ("encoder_layer", "decoder_layer")
 
 
 def adapt_surrounded(
-    question: Unclear, thing: Any, reading: Reading, name: str, home: ModuleType | None
-) -> AdaptedWhole:
-    """Return the backend of a part of a decoder-only model.
+    question: Unclear,
+    thing: Any,
+    reading: Reading,
+    name: str,
+    home: ModuleType | None,
+    read: Read,
+) -> Backend:
+    """Return the backend of a part of a decoder-only model, or of the layers of one.
 
-    Raises the `question` that is asked of it otherwise where its numbers are none's.
+    Raises the `question` that is asked of it otherwise where its numbers are none's. Layers are
+    judged as `read` returns them.
     """
     contrary = isinstance(question, Contrary | Offered) or probing.MISSING
     is_module = inspect.isclass(thing) and issubclass(thing, nn.Module)
@@ -41,7 +48,7 @@ def adapt_surrounded(
             return adapt_language_model(thing, reading, own, home, build)
         except Unclear:
             continue
-    raise question
+    return adapt_layers(question, thing, reading, own, read)
 
 
 def _builds(thing: type[nn.Module], name: str, reading: Reading) -> Iterator[Build]:

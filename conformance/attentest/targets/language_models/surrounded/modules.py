@@ -4,7 +4,7 @@ The classes need nothing else of the suite: reproductions and written adapters c
 """
 
 import inspect
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import torch
@@ -79,20 +79,65 @@ class OfBlocks(nn.Module):
         return logits
 
 
+class Sections(nn.Module):
+    """A list of modules that are called in turn: `start` before the layers, `count` layers."""
+
+    def __init__(self, items: Sequence[nn.Module], start: int, count: int) -> None:
+        super().__init__()
+        self.before = nn.ModuleList(items[:start])
+        self.layers = nn.ModuleList(items[start : start + count])
+        self.after = nn.ModuleList(items[start + count :])
+
+    def __iter__(self) -> Iterator[nn.Module]:
+        return iter([*self.before, *self.layers, *self.after])
+
+    def __len__(self) -> int:
+        return len(list(iter(self)))
+
+    def __getitem__(self, number: int) -> nn.Module:
+        return list(iter(self))[number]
+
+    def forward(self, x: Any) -> Any:
+        """Return what the modules make of x, each of the result of the last one."""
+        for one in self:
+            x = one(x)
+        return x
+
+
+def sectioned(model: nn.Module, path: str, start: int, count: int) -> nn.Module:
+    """Return `model` with the list at `path` in sections, so that its layers have own numbers."""
+    made = Sections(list(model.get_submodule(path).children()), start, count)
+    if not path:
+        return made
+    parent, _, name = path.rpartition(".")
+    setattr(model.get_submodule(parent), name, made)
+    return model
+
+
 _IMPORTS = "from typing import Any\n\nimport torch\nfrom torch import Tensor, nn\n\n\n"
 GENERATED_SOURCE = _IMPORTS + inspect.getsource(Generated)
+SECTIONS_SOURCE = "\n\n".join(
+    [
+        "from collections.abc import Iterator, Sequence",
+        f"{_IMPORTS}{inspect.getsource(Sections)}",
+        inspect.getsource(sectioned),
+    ]
+)
 OF_BLOCKS_SOURCE = "\n\n".join(
     ["from collections.abc import Sequence", TURNED_SOURCE, inspect.getsource(OfBlocks)]
 )
 """The classes as code of their own."""
 
 
+def called_of(model: nn.Module) -> Callable[..., Any]:
+    """Return the method that a call of `model`, or of the part that is in it, runs."""
+    return model.model.forward if isinstance(model, Generated) else model.forward
+
+
 def signature_of(model: nn.Module) -> inspect.Signature:
     """Return the signature of a call of `model`, or of the part that is in it."""
-    if isinstance(model, Generated):
-        return inspect.signature(model.model.forward)
     if not isinstance(model, OfBlocks):
-        return inspect.signature(model.forward)
+        return inspect.signature(called_of(model))
     tokens = inspect.signature(model.forward).parameters["tokens"]
     block = model.blocks[0]
     own = inspect.signature(getattr(block, "attention", block).forward).parameters

@@ -1,19 +1,32 @@
 """Decoder-only models that return states: their own table of tokens is the generator."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 
 from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.adapt.reading import Reading, Unclear
 from attentest.targets.language_models.building import PROBE, Building, building
-from attentest.targets.language_models.calling import arguments_of, is_causal, probe_tokens
+from attentest.targets.language_models.calling import (
+    Call,
+    arguments_of,
+    inputs_of,
+    is_causal,
+    probe_tokens,
+    with_required_mask,
+)
 from attentest.targets.language_models.numbers.tracing import widened
 from attentest.targets.language_models.probing import probe_of, probe_sizes
 from attentest.targets.language_models.surrounded.modules import Generated
 from attentest.targets.models.results import parts_of
+
+Place = tuple[int | str | None, bool]
+"""The place of a tensor in a result, and whether it is an attribute."""
+
+Part = tuple[int | str | None, Tensor, bool]
 
 ASSUMED = (
     "assumed that what {} returns are states, which its caller maps to the vocabulary: it is "
@@ -25,17 +38,13 @@ def building_of_states(thing: Callable[..., Any], name: str, reading: Reading) -
     """Return how a model of states is built, with a generator; Unclear where it is none."""
     built = building(thing, name, reading)
     model = probe_of(built, probe_sizes(built))
-    call, table = arguments_of(model, name, reading).plain, _table(model)
-    try:
-        with undisturbed():
-            results = list(parts_of(model(**call.fixed, **{call.tokens: probe_tokens()})))
-    except Exception as failure:  # code that a user wrote may raise anything
-        raise Unclear(f"{name} could not be called with tokens alone: {failure}.") from failure
+    plain, table = arguments_of(model, name, reading).plain, _table(model)
+    call, results = _called(model, plain, name)
     shape = (*probe_tokens().shape, PROBE.d_model)
     places = [(key, attribute) for key, one, attribute in results if one.shape == shape]
     if not places or not table:
         raise Unclear(f"{name} returns no states of its tokens, or has no one table of them.")
-    (key, attribute), *_ = places
+    key, attribute = places[0] if len(places) == 1 else _mixed(model, call, places)
     options = "" if key is None else f", {key!r}" + ", attribute=True" * attribute
     made = replace(
         built,
@@ -47,6 +56,35 @@ def building_of_states(thing: Callable[..., Any], name: str, reading: Reading) -
         if not is_causal(probe_of(made, probe_sizes(made)), call):
             raise Unclear(f"{name} does not hide later tokens by itself.")
     return made
+
+
+def _called(model: nn.Module, plain: Call, name: str) -> tuple[Call, list[Part]]:
+    """Return a call with tokens, and with a mask that hides nothing where it needs one; results."""
+    failures = []
+    for call in (plain, *with_required_mask(plain)):
+        try:
+            with undisturbed():
+                return call, list(parts_of(model(**inputs_of(call, probe_tokens()))))
+        except Exception as failure:  # code that a user wrote may raise anything
+            failures.append(failure)
+    raise Unclear(f"{name} could not be called with tokens alone: {failures[0]}.")
+
+
+def _mixed(model: nn.Module, call: Call, places: Sequence[Place]) -> Place:
+    """Return the last of the `places` whose states of the last token depend on the first one.
+
+    Others are embeddings, which some results hold too.
+    """
+    tokens = probe_tokens()
+    moved = tokens.clone()
+    moved[:2, 0] = tokens[:2, 0].flip(0)
+    with undisturbed():
+        before, after = (
+            {(key, attribute): one for key, one, attribute in parts_of(model(**inputs))}
+            for inputs in (inputs_of(call, tokens), inputs_of(call, moved))
+        )
+    mixed = [one for one in places if not torch.equal(before[one][:2, -1], after[one][:2, -1])]
+    return [*places[:1], *mixed][-1]
 
 
 def _table(model: nn.Module) -> str:
