@@ -119,5 +119,5 @@ def test_layers_of_another_kind_behind_the_third_are_asked_about(tmp_path: Path)
     source = source.replace("self.packed, self", "self.kept = 1\n        self.packed, self")
     added = "Network(d_model, d_ff)]"
     source = source.replace(added, f"{added}\n            layers[-2].kept = int(n % 4 != 3)")
-    with pytest.raises(Unclear, match="6 layers of width 96"):
+    with pytest.raises(Unclear, match="4 layers of width 64"):
         adapted(tmp_path, source)

@@ -19,12 +19,9 @@ ROOM = {"float64": 1e-12, "float32": 1e-3}
 TRIED = (
     Sizes(d_model=64, heads=4, kv_heads=2, d_ff=20, layers=3, target_vocabulary=17, max_length=12),
     Sizes(d_model=80, heads=5, kv_heads=1, d_ff=24, layers=1, target_vocabulary=19, max_length=9),
-    Sizes(d_model=96, heads=12, kv_heads=3, d_ff=28, layers=6, target_vocabulary=13, max_length=40),
+    Sizes(d_model=96, heads=12, kv_heads=3, d_ff=28, target_vocabulary=13, max_length=40),
 )
-"""Sizes with numbers of heads that are powers of two and that are not, and one shared head.
-
-The last ones have as many layers as any example: each fourth or sixth may be of another kind.
-"""
+"""Sizes with numbers of heads that are powers of two and that are not, and one shared head."""
 
 _LAYERS = 12
 """The largest number of layers at which numbers are compared: some models change with depth."""
