@@ -32,6 +32,7 @@ from attentest.targets.language_models.probing import probe_of, probe_sizes, rou
 from attentest.targets.language_models.profiles import nearest, spoken
 from attentest.targets.language_models.surrounded.modules import signature_of
 from attentest.targets.language_models.tying import demand_tying
+from attentest.targets.language_models.untrained import NEVER_TRAINED, never_trained
 from attentest.targets.language_models.verifying import (
     TRIED,
     compared,
@@ -262,6 +263,7 @@ def _told(adapter: LanguageAdapter, doubts: list[str], reading: Reading) -> Adap
     assumptions += [BY_CALLER.format(adapter.call.order)] * bool(adapter.call.order)
     assumptions += adapter.building.doubts
     assumptions += [SINGLE] * ("float64" not in adapter.limits.precisions)
+    assumptions += [NEVER_TRAINED] * never_trained(adapter.building, adapter.call)
     assumptions += [FIXED_DROPOUT] * adapter.limits.fixed_dropout
     assumptions += [PLACES_GIVEN] * (adapter.cached is not None and adapter.cached.places)
     missing = list(filter(None, [_ungiven(adapter)]))
