@@ -12,7 +12,8 @@ from attentest.judging.bench import Bench
 from attentest.judging.judge import judge
 from attentest.results.verdict import Status
 from attentest.targets.whole import AdaptedWhole
-from attentest_spec.torch.untrained import keeps_no_gradients
+from attentest_spec import Unsupported
+from attentest_spec.torch.untrained import InferenceAlone
 
 MINI = SUPPORT / "wild_language_models" / "mini.py"
 CALL = "    def forward(self, idx"
@@ -41,12 +42,49 @@ class _Part(_Kept):
         return self.inner(hidden).detach()
 
 
+class _Cache(_Kept):
+    def __init__(self) -> None:
+        super().__init__()
+        self.rows = torch.zeros(3, 2)
+
+    def forward(self, x: Tensor) -> Tensor:
+        self.rows[: len(x)] = self.inner(x)
+        return self.rows[: len(x)]
+
+
+class _Once(_Kept):
+    def __init__(self) -> None:
+        super().__init__()
+        self.table = 2 * self.inner.weight
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x @ self.table
+
+
+@pytest.mark.parametrize(("kind", "held"), [(_Kept, False), (_Once, False), (_Cache, True)])
+def test_a_cache_with_gradients_holds_those_of_the_call_before(
+    kind: type[nn.Module], *, held: bool
+) -> None:
+    built = kind()
+    assert InferenceAlone(built, lambda: built(torch.ones(1, 2))).holds_calls() is held
+
+
+@pytest.mark.parametrize("kind", [_Once, _Cache])
+def test_gradients_of_an_earlier_call_alone_are_not_asked_for(kind: type[nn.Module]) -> None:
+    built = kind()
+    alone = InferenceAlone(built, lambda: built(torch.ones(1, 2)))
+    expected = Unsupported if kind is _Cache else RuntimeError
+    built(torch.ones(1, 2)).sum().backward()
+    with pytest.raises(expected), alone:
+        built(torch.ones(1, 2)).sum().backward()
+
+
 @pytest.mark.parametrize(("kind", "off"), [(_Kept, False), (_Part, False), (_Off, True)])
 def test_gradients_are_off_where_no_module_inside_keeps_them(
     kind: type[nn.Module], *, off: bool
 ) -> None:
     built = kind()
-    assert keeps_no_gradients(built, lambda: built(torch.ones(1, 2))) is off
+    assert InferenceAlone(built, lambda: built(torch.ones(1, 2))).switches_off() is off
 
 
 @pytest.mark.parametrize("switch", ["torch.no_grad()", "torch.inference_mode()"])

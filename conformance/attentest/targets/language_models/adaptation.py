@@ -32,7 +32,7 @@ from attentest.targets.language_models.probing import probe_of, probe_sizes, rou
 from attentest.targets.language_models.profiles import nearest, spoken
 from attentest.targets.language_models.surrounded.modules import signature_of
 from attentest.targets.language_models.tying import demand_tying
-from attentest.targets.language_models.untrained import NEVER_TRAINED, never_trained
+from attentest.targets.language_models.untrained import never_trained
 from attentest.targets.language_models.verifying import (
     TRIED,
     compared,
@@ -97,7 +97,9 @@ def adapt_language_model(
         adapter, said = _with_mistake(adapter, inferred.mistake)
         return replace(_told(adapter, said, reading), mistaken=inferred.mistaken)
     adapter, doubts = _with_inputs(_in_precisions(adapter), inferred, reading)
-    adapter, more = with_cache(adapter, _backend) if not adapter.call.order else (adapter, [])
+    adapter, more = (
+        with_cache(adapter, _backend, reading.given) if not adapter.call.order else (adapter, [])
+    )
     more += doubts_of_mask(name, adapter.building.space.get(name), adapter.call, reading)
     unused = _unused(adapter, inferred.arguments.labels)
     return _told(adapter, [*filter(None, [unused]), *doubts, *more], reading)
@@ -263,7 +265,7 @@ def _told(adapter: LanguageAdapter, doubts: list[str], reading: Reading) -> Adap
     assumptions += [BY_CALLER.format(adapter.call.order)] * bool(adapter.call.order)
     assumptions += adapter.building.doubts
     assumptions += [SINGLE] * ("float64" not in adapter.limits.precisions)
-    assumptions += [NEVER_TRAINED] * never_trained(adapter.building, adapter.call)
+    assumptions += never_trained(adapter.building, adapter.call)
     assumptions += [FIXED_DROPOUT] * adapter.limits.fixed_dropout
     assumptions += [PLACES_GIVEN] * (adapter.cached is not None and adapter.cached.places)
     missing = list(filter(None, [_ungiven(adapter)]))
@@ -299,10 +301,11 @@ def _unused(adapter: LanguageAdapter, targets: str) -> str:
     Raises Unclear for those of another result, or of an argument that gets no value. `targets` is
     the argument of labels.
     """
-    model, call = probe_of(adapter.building, probe_sizes(adapter.building)), adapter.call
+    sizes, call = probe_sizes(adapter.building), adapter.call
+    model = probe_of(adapter.building, sizes)
     if found := question_on_others(adapter.name, model, call, _left_out(adapter), targets):
         raise Unclear(found)
-    return unused_of(model, call)
+    return unused_of(probe_of(adapter.building, sizes), call)  # one called before may hold a cache
 
 
 def _ungiven(adapter: LanguageAdapter) -> str:

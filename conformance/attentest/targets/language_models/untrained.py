@@ -1,19 +1,22 @@
-"""Decoder-only models whose call switches gradients off, as code for inference alone."""
+"""Decoder-only models for inference alone, which no gradients are asked of."""
 
 from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.language_models.building import PROBE, Building
 from attentest.targets.language_models.calling import Call, probe_tokens
-from attentest_spec.torch.untrained import keeps_no_gradients
+from attentest_spec.torch.untrained import HOLDS_CALLS, SWITCHES_OFF, InferenceAlone
 
-NEVER_TRAINED = (
-    "assumed that it is for inference alone, as its call switches gradients off: none are judged, "
-    "and if it is to be trained, this is a mistake"
+_ASSUMED = (
+    "assumed that it is for inference alone, as {}: no gradients are judged, and if it is to be "
+    "trained, this is a mistake"
 )
 
 
-def never_trained(built: Building, call: Call) -> bool:
-    """Say whether a call of the model switches gradients off, whatever its caller wants."""
+def never_trained(built: Building, call: Call) -> list[str]:
+    """Return the sentence on a model whose call keeps no gradients, or those of the one before."""
     with undisturbed():
         model = built(PROBE)
         compiled = call.compiled()
-        return keeps_no_gradients(model, lambda: compiled(model, probe_tokens()))
+        alone = InferenceAlone(model, lambda: compiled(model, probe_tokens()))
+        if alone.switches_off():
+            return [_ASSUMED.format(SWITCHES_OFF)]
+        return [_ASSUMED.format(HOLDS_CALLS)] * alone.holds_calls()
