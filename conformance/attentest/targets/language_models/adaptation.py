@@ -25,6 +25,7 @@ from attentest.targets.language_models.calling import POSITION_FORMS
 from attentest.targets.language_models.continuing import with_cache
 from attentest.targets.language_models.inference import Inferred, infer
 from attentest.targets.language_models.limits import demand_answer_as_built, limits_of
+from attentest.targets.language_models.numbers.losses import question_on_loss
 from attentest.targets.language_models.numbers.mistakes import Mistake
 from attentest.targets.language_models.ordering import BY_CALLER
 from attentest.targets.language_models.polarity import doubts_of_mask, forms_meant
@@ -102,6 +103,8 @@ def adapt_language_model(
     )
     more += doubts_of_mask(name, adapter.building.space.get(name), adapter.call, reading)
     unused = _unused(adapter, inferred.arguments.labels)
+    if not reading.anyway and inferred.arguments.labels not in reading.given:
+        _demand_loss(adapter, inferred.arguments.labels)
     return _told(adapter, [*filter(None, [unused]), *doubts, *more], reading)
 
 
@@ -306,6 +309,13 @@ def _unused(adapter: LanguageAdapter, targets: str) -> str:
     if found := question_on_others(adapter.name, model, call, _left_out(adapter), targets):
         raise Unclear(found)
     return unused_of(probe_of(adapter.building, sizes), call)  # one called before may hold a cache
+
+
+def _demand_loss(adapter: LanguageAdapter, labels: str) -> None:
+    """Raise Unclear for a loss, returned where `labels` are given, of tokens that are not next."""
+    model = probe_of(adapter.building, probe_sizes(adapter.building))
+    if found := question_on_loss(adapter.name, model, adapter.call, labels):
+        raise Unclear(found)
 
 
 def _ungiven(adapter: LanguageAdapter) -> str:
