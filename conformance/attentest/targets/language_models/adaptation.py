@@ -24,7 +24,11 @@ from attentest.targets.language_models.building import PROBE, Build, building
 from attentest.targets.language_models.calling import POSITION_FORMS
 from attentest.targets.language_models.continuing import with_cache
 from attentest.targets.language_models.inference import Inferred, infer
-from attentest.targets.language_models.limits import demand_answer_as_built, limits_of
+from attentest.targets.language_models.limits import (
+    demand_answer_as_built,
+    limits_of,
+    windows_left,
+)
 from attentest.targets.language_models.numbers.losses import question_on_loss
 from attentest.targets.language_models.numbers.mistakes import Mistake
 from attentest.targets.language_models.ordering import BY_CALLER
@@ -271,6 +275,7 @@ def _told(adapter: LanguageAdapter, doubts: list[str], reading: Reading) -> Adap
     assumptions += never_trained(adapter.building, adapter.call)
     assumptions += [FIXED_DROPOUT] * adapter.limits.fixed_dropout
     assumptions += [PLACES_GIVEN] * (adapter.cached is not None and adapter.cached.places)
+    assumptions += windows_left(adapter.building)
     missing = list(filter(None, [_ungiven(adapter)]))
     said = (
         f"{adapter.name} is judged as language_model",
