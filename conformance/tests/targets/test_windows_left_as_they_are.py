@@ -1,5 +1,7 @@
 """A window that is longer than all that is judged is said to be left as it is."""
 
+from types import SimpleNamespace
+
 from attentest.targets.language_models.building import Building
 from attentest.targets.language_models.limits import windows_left
 
@@ -14,7 +16,7 @@ class _Short(_Model):
         super().__init__(width, window)
 
 
-SPACE = {"Model": _Model, "Short": _Short}
+SPACE = {"Model": _Model, "Short": _Short, "SimpleNamespace": SimpleNamespace}
 
 
 def test_a_long_default_is_said() -> None:
@@ -24,4 +26,5 @@ def test_a_long_default_is_said() -> None:
 
 def test_one_that_is_given_or_short_is_not() -> None:
     assert not windows_left(Building("Model(width=8, sliding_window=4)", SPACE))
+    assert not windows_left(Building("Model(8, SimpleNamespace(sliding_window=4))", SPACE))
     assert not windows_left(Building("Short(width=sizes.d_model)", SPACE))

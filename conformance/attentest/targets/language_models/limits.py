@@ -3,6 +3,7 @@
 import inspect
 import re
 from fractions import Fraction
+from types import SimpleNamespace
 
 import torch
 from torch import nn
@@ -31,7 +32,7 @@ def windows_left(built: Building) -> list[str]:
         f"{own} is left at {one.default}, and no text that is judged is longer: its window is not "
         f"judged"
         for thing in called
-        if inspect.isclass(thing)
+        if inspect.isclass(thing) and thing.__module__ != SimpleNamespace.__module__
         for own, one in constructor_arguments(thing).items()
         if "window" in own.lower() and f"{own}=" not in built.expression
         if type(one.default) is int and one.default > LONGEST
