@@ -5,6 +5,8 @@ from pathlib import Path
 import pytest
 
 import attentest
+from attentest.targets import resolve
+from attentest.targets.adapt.makers.contrary import demand_meaning
 from attentest.targets.adapt.reading import Unclear
 
 SOURCE = """
@@ -72,6 +74,14 @@ def test_masks_that_agree_or_are_inverted_or_not_given_are_read(
 @pytest.mark.parametrize("mask", ["keep", "blocks"])
 def test_the_option_that_is_asked_for_judges(mask: str, tmp_path: Path) -> None:
     assert attentest.adapted(_file(tmp_path, CONTRARY + CALLED), mask=mask).name
+
+
+def test_masks_of_whole_models_have_the_meaning_of_those_of_their_file(tmp_path: Path) -> None:
+    home = resolve.module_of(_file(tmp_path, SOURCE + CALLED).partition(":")[0])
+    demand_meaning("Model", "src_mask", "keep", "", home)
+    demand_meaning("Model", "src_mask", "blocks", "src_mask: True is hidden", home)
+    with pytest.raises(Unclear, match=r"src_mask of Model says what is hidden, and causal_mask"):
+        demand_meaning("Model", "src_mask", "blocks", "", home)
 
 
 def _file(folder: Path, source: str) -> str:

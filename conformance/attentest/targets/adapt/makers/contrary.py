@@ -23,28 +23,32 @@ _SAID = {"keep": "says what may be attended", "blocks": "says what is hidden"}
 
 
 def demand_agreement(code: Code, adapter: Adapter, reading: Reading) -> None:
-    """Raise Contrary where all masks of order that its file makes mean the contrary of its own.
-
-    Words decide before, the user's above all. A mask that its caller inverts shows nothing, and
-    neither does one that nothing in the file calls for.
-    """
-    if reading.mask or code.home is None:
-        return
+    """Raise Contrary where the masks of order that its file makes mean the contrary of its own."""
     own = next((one for role, one in adapter.arguments.roles.items() if role in MASKS), "")
     role = next((role for role, one in adapter.arguments.roles.items() if one == own), "")
     style = adapter.styles.get(role)
-    if style is None or style.meaning not in _SAID or meanings_by_words(own, code.words)[0]:
+    if style is not None and not reading.mask:
+        demand_meaning(code.name, own, style.meaning, code.words, code.home)
+
+
+def demand_meaning(name: str, own: str, meaning: str, words: str, home: ModuleType | None) -> None:
+    """Raise Contrary where all masks of order that `home` makes mean the contrary of `meaning`.
+
+    That is what the mask `own` of `name` means by its numbers; its documentation, `words`, decides
+    before. A mask that its caller inverts shows nothing, and neither does one that nothing in the
+    file calls for.
+    """
+    if home is None or meaning not in _SAID or meanings_by_words(own, words)[0]:
         return
-    made = dict(_makers(code.home))
+    made = dict(_makers(home))
     meanings = {*made.values()}
-    if len(meanings) != 1 or style.meaning in meanings:
+    if len(meanings) != 1 or meaning in meanings:
         return
-    (meaning,) = meanings
+    (other,) = meanings
     raise Contrary(
-        f"By its numbers the {own} of {code.name} {_SAID[style.meaning]}, and {next(iter(made))} "
-        f"in the same file makes one that {_SAID[meaning]}: if that is given, it is a mistake. Say "
-        f"which one is meant: --set mask={meaning} or --set mask={style.meaning} (in Python: "
-        f"mask='{meaning}')."
+        f"By its numbers the {own} of {name} {_SAID[meaning]}, and {next(iter(made))} in the same "
+        f"file makes one that {_SAID[other]}: if that is given, it is a mistake. Say which one is "
+        f"meant: --set mask={other} or --set mask={meaning} (in Python: mask='{other}')."
     )
 
 

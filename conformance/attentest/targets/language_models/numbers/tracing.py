@@ -247,8 +247,8 @@ def _masks(result: Any) -> Iterator[Mask]:
     for one in tree_leaves(result):
         if not isinstance(one, Tensor) or one.dim() < 2 or one.shape[-1] != one.shape[-2]:
             continue
-        if one.shape[-1] > 1 and one.numel() == one.shape[-1] ** 2:
-            values = one.detach().reshape(one.shape[-2:]).numpy()
+        if one.shape[-1] > 1 and one.numel() == one.shape[-1] ** 2 and not one.is_complex():
+            values = one.detach().reshape(one.shape[-2:]).double().numpy()
             if len(np.unique(values)) == 2:
                 yield np.asarray(values == values[0, 0])
 
