@@ -208,7 +208,8 @@ SHARED = (
     "the classes of its parts, one by one."
 )
 NOT_ADDED = (
-    "Its rows are not added to the embeddings of both sides in the order of the positions, which "
+    "With its rows put into the embeddings the logits are others: they are not added to those of "
+    "both sides in the order of the positions, or the logits are made with another table. Either "
     "may be a mistake."
 )
 
