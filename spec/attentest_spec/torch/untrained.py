@@ -59,11 +59,17 @@ class InferenceAlone:
         return bool(seen) and not any(seen)
 
     def holds_calls(self) -> bool:
-        """Say whether tensors that modules hold get new gradients with every call."""
-        with torch.enable_grad():
-            self.call()
-            before = self._held()
-            self.call()
+        """Say whether tensors that modules hold get new gradients with every call.
+
+        A call that raises shows nothing.
+        """
+        try:
+            with torch.enable_grad():
+                self.call()
+                before = self._held()
+                self.call()
+        except Exception:  # code that a user wrote may raise anything
+            return False
         after = self._held()
         return any(before.get(name) is not one for name, one in after.items())
 

@@ -6,19 +6,23 @@ from torch import Tensor, nn
 from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.language_models.building import PROBE, Building
 from attentest.targets.language_models.calling import Call, probe_tokens
+from attentest.targets.language_models.numbers.tracing import widened
 
 
 def changed_by_calls(built: Building, call: Call) -> str:
     """Return the first tensor, no parameter, that other tokens leave another in the model.
 
-    "" for none: such a tensor is the cache of a model that holds one.
+    "" for none, and for a call that raises: such a tensor is the cache of a model that holds one.
     """
     compiled, tokens = call.compiled(), probe_tokens()
-    with undisturbed():
-        model = built(PROBE).eval()
-        compiled(model, tokens)
-        before = {name: one.clone() for name, one in _held(model).items()}
-        compiled(model, (tokens + 1) % PROBE.target_vocabulary)
+    try:
+        with undisturbed(), widened():
+            model = built(PROBE).double().eval()
+            compiled(model, tokens)
+            before = {name: one.clone() for name, one in _held(model).items()}
+            compiled(model, (tokens + 1) % PROBE.target_vocabulary)
+    except Exception:  # code that a user wrote may raise anything
+        return ""
     for name, one in _held(model).items():
         if name not in before or not torch.equal(before[name], one):
             return name
