@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -257,12 +257,19 @@ def targets(target: str, members: Iterable[Member]) -> Mapping[str, Member]:
 def summary(target: str, members: Iterable[Member], run: Run) -> FileSummary:
     """Return the outcomes of `members` from the `run` of those that were judged."""
     known = {one.target: one for one in run}
+    unread = {name.rpartition(":")[2] for name, one in known.items() if one.failure}
     outcomes = []
     for member in members:
         backend = known.get(f"{target}:{member.name}")
         own = None if backend is None else Run.of(run.plan, [backend])
+        if backend is not None and member.inside in unread and _DENIED in backend.failure:
+            member = replace(member, inside="")
         outcomes.append(Outcome(member, own))
     return FileSummary(target, outcomes)
+
+
+_DENIED = "Say which one is meant"
+"""Words of a question on two meanings, which a part has by itself where no whole is judged."""
 
 
 _WIDTH = 80

@@ -42,8 +42,18 @@ class AddedRates(Encoding):
         return torch.cos(place + rates)
 
 
+class SinesTwice(Encoding):
+    def cosines(self, place, rates):
+        return torch.sin(place * rates)
+
+
 @pytest.mark.parametrize(
-    ("wrong", "code"), [(OtherBase, "rates = torch.exp("), (AddedRates, "torch.cos(place + rates)")]
+    ("wrong", "code"),
+    [
+        (OtherBase, "rates = torch.exp("),
+        (AddedRates, "torch.cos(place + rates)"),
+        (SinesTwice, "return torch.sin(place * rates)"),
+    ],
 )
 def test_line_of_a_wrong_table_is_named(wrong: type[Encoding], code: str) -> None:
     def build(sizes: Sizes) -> nn.Module:

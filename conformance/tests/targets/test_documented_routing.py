@@ -57,6 +57,19 @@ def test_weights_that_contradict_it_are_asked_about(tmp_path: Path) -> None:
         adapted(tmp_path, "MixtureOfExperts", WRONG)
 
 
+@pytest.mark.parametrize(
+    ("words", "asked"),
+    [("The router renormalises its weights.", True), ("Renormalised images are read.", False)],
+)
+def test_words_of_the_file_on_its_router_count(words: str, *, asked: bool, tmp_path: Path) -> None:
+    source = f'"""{words}"""\n{WRONG.replace(SAID, "a sum")}'
+    if not asked:
+        assert adapted(tmp_path, "MixtureOfExperts", source).name
+        return
+    with pytest.raises(Unclear, match=r"The router renormalises its weights"):
+        adapted(tmp_path, "MixtureOfExperts", source)
+
+
 @pytest.mark.parametrize("words", ["weights that need not sum to one", "weights as scored"])
 def test_other_documentation_asks_nothing(tmp_path: Path, words: str) -> None:
     backend = adapted(tmp_path, "MixtureOfExperts", WRONG.replace(SAID, words))

@@ -8,7 +8,7 @@ from mistaken_code import adapted
 from attentest.targets.adapt import Unclear
 from attentest.targets.adapt.reading import Contrary, Reading
 from attentest.targets.language_models.calling import MASK_FORMS, Call
-from attentest.targets.language_models.polarity import doubts_of_mask, forms_meant
+from attentest.targets.language_models.questions.polarity import doubts_of_mask, forms_meant
 
 CODE = '''
 import torch

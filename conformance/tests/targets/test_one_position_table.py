@@ -48,7 +48,7 @@ def test_a_model_with_one_table_is_read_and_conforms(tmp_path: Path) -> None:
 
 def test_rows_of_one_table_that_are_not_added_in_order_are_one_question(tmp_path: Path) -> None:
     rows = "self.places.weight[: len(steps)]"
-    with pytest.raises(Unclear, match="not added to the embeddings of both sides"):
+    with pytest.raises(Unclear, match=r"are not added to those of both sides .* or the logits"):
         read(tmp_path, (rows, f"{rows}.flip(0)"))
 
 

@@ -85,6 +85,15 @@ def test_class_that_keeps_its_keywords_makes_the_settings(tmp_path: Path) -> Non
     assert "config=GPTConfig(" in built(tmp_path, KEPT).expression
 
 
+def test_class_of_one_size_is_not_taken_for_one_that_keeps_its_keywords(tmp_path: Path) -> None:
+    small = (
+        "\n\nclass GPT1Config(GPTConfig):\n    n_layer = 12\n    n_head = 12\n    n_embd = 768\n"
+    )
+    made = built(tmp_path, KEPT + small)
+    assert "config=GPTConfig(" in made.expression
+    assert made(PROBE).tokens.weight.shape[1] == PROBE.d_model
+
+
 def test_field_in_a_group_that_nothing_says_is_asked_about(tmp_path: Path) -> None:
     with pytest.raises(Unclear, match="Nothing says what flavour is"):
         built(tmp_path, "", "config.net.flavour")

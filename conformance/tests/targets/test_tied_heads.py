@@ -4,7 +4,7 @@ import pytest
 from torch import nn
 
 from attentest.targets.adapt.reading import Contrary, Reading
-from attentest.targets.language_models.tying import demand_tying
+from attentest.targets.language_models.questions.tying import demand_tying
 
 
 class Plain(nn.Module):

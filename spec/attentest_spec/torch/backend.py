@@ -47,6 +47,7 @@ from attentest_spec.torch.meta import OnMeta
 from attentest_spec.torch.placement import Placement, random_state, without_tf32
 from attentest_spec.torch.settings import settings, watch
 from attentest_spec.torch.steps import find_homes, observe
+from attentest_spec.torch.untrained import InferenceAlone
 from attentest_spec.torch.values import convert, to_array, to_tensor
 
 
@@ -221,10 +222,12 @@ class TorchPart:
         ]
         own = self._parameters() if self._names else {}
         trained = {name: value for name, value in own.items() if value.requires_grad}
-        with torch.enable_grad():
+        alone = InferenceAlone(self._built, lambda: self._run(tuple(tensors)))
+        with torch.enable_grad(), alone:
             result = self._run(tuple(tensors))
             # A rate is often a plain number, on which nothing depends.
             output = torch.as_tensor(result[0] if isinstance(result, tuple) else result)
+            alone.demand_gradients(output)
             pulled = self._pull(output, [*floats, *trained.values()], self._to_input(cotangent))
         self._placement.copy_back()
         of_inputs = iter(pulled[: len(floats)])

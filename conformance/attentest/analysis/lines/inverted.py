@@ -22,10 +22,11 @@ _DOCUMENTED = {
 }
 """Functions of torch that take masks, and say what True means."""
 
+_TURNING = {"__invert__", "bitwise_not", "logical_not"}
+"""Functions that always turn the meaning of a mask around."""
+
 _INVERTING = {
-    "__invert__",
-    "bitwise_not",
-    "logical_not",
+    *_TURNING,
     "__eq__",
     "eq",
     "__ne__",
@@ -33,6 +34,10 @@ _INVERTING = {
     "__rsub__",
 }
 """Functions that may turn the meaning of a mask around."""
+
+
+_AXES = "BHQK"
+"""The axes of a mask, which has the last of them."""
 
 
 class Inverted(NamedTuple):
@@ -52,21 +57,30 @@ def inverted(alignment: Alignment) -> Iterator[Inverted]:
         others = [uses[one.number] for one in made if one is not operation]
         if uses[operation.number].say_what_is_taken(others):
             array = operation.outputs[0].array
+            if not steps and operation.name in _TURNING and array.ndim <= len(_AXES):
+                step = _turned(operation, len(alignment.case.formula.steps))
+                yield Inverted(operation, step, ~array)
             for step in steps:
                 keep = layouts(step.value, step.axes, array.shape)
                 if any(np.array_equal(array, one) or np.array_equal(array, ~one) for one in keep):
                     yield Inverted(operation, step, ~array)
 
 
-def _makes_mask(operation: Operation) -> bool:
-    """Say whether an operation of the user makes booleans from something else."""
+def _turned(operation: Operation, number: int) -> Step:
+    """Return the mask before `operation` turned it around, for a formula that makes none."""
     array = operation.outputs[0].array
-    return (
-        is_mask(array)
-        and array.size > 1
-        and operation.place is not None
-        and not any(is_mask(one.array) for one in operation.inputs)
-    )
+    text = "a mask that is True where a position may be attended"
+    return Step("mask", "", text, _AXES[-array.ndim :], ~array, number)
+
+
+def _makes_mask(operation: Operation) -> bool:
+    """Say whether an operation of the user makes booleans from something else, or inverts some."""
+    array = operation.outputs[0].array
+    if not is_mask(array) or operation.place is None:
+        return False
+    if operation.name in _TURNING:
+        return True
+    return array.size > 1 and not any(is_mask(one.array) for one in operation.inputs)
 
 
 class _Uses:

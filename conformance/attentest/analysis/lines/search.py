@@ -115,6 +115,7 @@ def _candidates(alignment: Alignment, steps: Sequence[Step]) -> Iterator[Finding
     for one in inverted(alignment):
         puts = {one.operation.number: one.value}
         yield Finding(one.operation, one.step, puts, actual=~one.step.value)
+    yield from _computed_twice(alignment, steps)
     for operation in _wrong_operations(alignment):
         site = (operation.places[0], operation.name)
         if site in tried:
@@ -136,6 +137,31 @@ def _candidates(alignment: Alignment, steps: Sequence[Step]) -> Iterator[Finding
         yield from (one for one in others if one.is_late)
         for step in (one for one in near if one.optional):
             yield from _replaced(alignment, operation, runs, step)
+
+
+def _computed_twice(alignment: Alignment, steps: Sequence[Step]) -> Iterator[Finding]:
+    """Yield the operations that compute a step anew, with one of the missing `steps` for it.
+
+    So sines that are written in the place of cosines are right, and are put where others belong.
+    """
+    places: dict[int, Place] = {}
+    for operation in alignment.recording.operations:
+        if operation.place is None or operation.name == "write" or not operation.outputs:
+            continue
+        for piece in alignment.known.get(operation.outputs[0].number, ()):
+            shape, number = piece.step.value.shape, piece.step.number
+            first = places.setdefault(number, operation.place)
+            if first == operation.place or number in _carried(alignment, operation):
+                continue
+            runs = _runs(alignment, operation)
+            for step in (one for one in steps if one.value.shape == shape):
+                yield from _replaced(alignment, operation, runs, step)
+
+
+def _carried(alignment: Alignment, operation: Operation) -> set[int]:
+    """Return the steps that an operation is given, and may return in another order."""
+    known = (alignment.known.get(one.number, ()) for one in operation.inputs)
+    return {piece.step.number for pieces in known for piece in pieces}
 
 
 def _may_be(alignment: Alignment, step: Step, given: set[int]) -> bool:

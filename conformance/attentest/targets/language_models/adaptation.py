@@ -24,15 +24,21 @@ from attentest.targets.language_models.building import PROBE, Build, building
 from attentest.targets.language_models.calling import POSITION_FORMS
 from attentest.targets.language_models.continuing import with_cache
 from attentest.targets.language_models.inference import Inferred, infer
-from attentest.targets.language_models.limits import demand_answer_as_built, limits_of
-from attentest.targets.language_models.longer import demand_same_beyond
+from attentest.targets.language_models.limits import (
+    demand_answer_as_built,
+    limits_of,
+    windows_left,
+)
+from attentest.targets.language_models.numbers.losses import question_on_loss
 from attentest.targets.language_models.numbers.mistakes import Mistake
 from attentest.targets.language_models.ordering import BY_CALLER
-from attentest.targets.language_models.polarity import doubts_of_mask, forms_meant
 from attentest.targets.language_models.probing import probe_of, probe_sizes, rounds
 from attentest.targets.language_models.profiles import nearest, spoken
+from attentest.targets.language_models.questions.longer import demand_same_beyond
+from attentest.targets.language_models.questions.polarity import doubts_of_mask, forms_meant
+from attentest.targets.language_models.questions.tying import demand_tying
 from attentest.targets.language_models.surrounded.modules import signature_of
-from attentest.targets.language_models.tying import demand_tying
+from attentest.targets.language_models.untrained import never_trained
 from attentest.targets.language_models.verifying import (
     TRIED,
     compared,
@@ -99,9 +105,13 @@ def adapt_language_model(
     adapter = _in_precisions(adapter)
     demand_same_beyond(name, _backend(adapter), adapter.building, reading)
     adapter, doubts = _with_inputs(adapter, inferred, reading)
-    adapter, more = with_cache(adapter, _backend) if not adapter.call.order else (adapter, [])
+    adapter, more = (
+        with_cache(adapter, _backend, reading.given) if not adapter.call.order else (adapter, [])
+    )
     more += doubts_of_mask(name, adapter.building.space.get(name), adapter.call, reading)
     unused = _unused(adapter, inferred.arguments.labels)
+    if not reading.anyway and inferred.arguments.labels not in reading.given:
+        _demand_loss(adapter, inferred.arguments.labels)
     return _told(adapter, [*filter(None, [unused]), *doubts, *more], reading)
 
 
@@ -265,9 +275,11 @@ def _told(adapter: LanguageAdapter, doubts: list[str], reading: Reading) -> Adap
     assumptions += [BY_CALLER.format(adapter.call.order)] * bool(adapter.call.order)
     assumptions += adapter.building.doubts
     assumptions += [SINGLE] * ("float64" not in adapter.limits.precisions)
+    assumptions += never_trained(adapter.building, adapter.call)
     assumptions += [FIXED_DROPOUT] * adapter.limits.fixed_dropout
     assumptions += [SEVERAL] * (adapter.limits.fewest_heads > 1)
     assumptions += [PLACES_GIVEN] * (adapter.cached is not None and adapter.cached.places)
+    assumptions += windows_left(adapter.building)
     missing = list(filter(None, [_ungiven(adapter)]))
     said = (
         f"{adapter.name} is judged as language_model",
@@ -301,10 +313,18 @@ def _unused(adapter: LanguageAdapter, targets: str) -> str:
     Raises Unclear for those of another result, or of an argument that gets no value. `targets` is
     the argument of labels.
     """
-    model, call = probe_of(adapter.building, probe_sizes(adapter.building)), adapter.call
+    sizes, call = probe_sizes(adapter.building), adapter.call
+    model = probe_of(adapter.building, sizes)
     if found := question_on_others(adapter.name, model, call, _left_out(adapter), targets):
         raise Unclear(found)
-    return unused_of(model, call)
+    return unused_of(probe_of(adapter.building, sizes), call)  # one called before may hold a cache
+
+
+def _demand_loss(adapter: LanguageAdapter, labels: str) -> None:
+    """Raise Unclear for a loss, returned where `labels` are given, of tokens that are not next."""
+    model = probe_of(adapter.building, probe_sizes(adapter.building))
+    if found := question_on_loss(adapter.name, model, adapter.call, labels):
+        raise Unclear(found)
 
 
 def _ungiven(adapter: LanguageAdapter) -> str:

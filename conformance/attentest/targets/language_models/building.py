@@ -28,7 +28,7 @@ from attentest.targets.adapt.names import (
     words,
 )
 from attentest.targets.adapt.objects.configuration import holds_settings
-from attentest.targets.adapt.objects.keyword_settings import KeptFields, keeps_keywords, kept_fields
+from attentest.targets.adapt.objects.keyword_settings import KeptFields, is_of_keywords, kept_fields
 from attentest.targets.adapt.objects.made_settings import made_settings
 from attentest.targets.adapt.objects.settings import (
     settings_classes,
@@ -190,12 +190,11 @@ def _with_constants(
         values = ", ".join(one for one in pairs if not sizes_in(one) & known)
         made = f"{copied.__name__}({name.partition('.')[0]}, {values})"
         for one in expressions:
-            built = Building(
+            yield Building(
                 made + one.removeprefix(name.partition(".")[0]),
                 {**space, copied.__name__: copied},
                 (assumed_of(values),),
             )
-            yield built
 
 
 def _by_maker(thing: Callable[..., Any], name: str, reading: Reading) -> Iterator[Building]:
@@ -343,7 +342,7 @@ class Options:
             for name, one in self.space.items()
             if inspect.isclass(one) and one is not self.top and not issubclass(one, nn.Module)
             if one not in (SimpleNamespace, dict) and _is_near(one, self.top)
-            if not keeps_keywords(one) and not issubclass(one, Enum)
+            if not is_of_keywords(one) and not issubclass(one, Enum)
         }
         annotated = [name for name, one in classes.items() if one is parameter.annotation]
         if annotated:
@@ -359,7 +358,8 @@ class Options:
             if squashed(name).endswith(_SETTINGS) and constructor_arguments(one)
         ]
         if len(held) != 1 and self.top is not None:
-            held = [one.__name__ for one in settings_classes(self.top, own)]
+            near = settings_classes(self.top, own)
+            held = [one.__name__ for one in near if not is_of_keywords(one)]
         takes = len(held) == 1 and constructor_arguments(self.space.get(held[0], SimpleNamespace))
         return held[0] if takes else ""
 

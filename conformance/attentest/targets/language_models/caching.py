@@ -53,7 +53,7 @@ class Cached:
     one with the number of tokens before. `places` says that positions are given in every step,
     `positions` that they may be, and `mask` is the expression of the mask that a step takes, "" for
     none. `single` says that a step takes one token, and `reorder` how rows are exchanged: "rows",
-    the name of a method of the cache, or "".
+    the name of a method of the cache, or "". Without an `argument` the model holds the cache.
     """
 
     argument: str
@@ -81,6 +81,8 @@ class Cached:
         begun = f"begun as {self.start}" if self.start != "None" else "begun without one"
         taken = "changed by each step" if self.in_place else f"returned as {self.part!r}"
         phrases = [f"cache={self.argument}, {begun}, {taken}"]
+        if not self.argument:
+            phrases = ["cache held by the model itself"]
         phrases += [f"tokens before={self.counted}"] * bool(self.counted)
         phrases += ["positions of the new tokens given in each step"] * self.places
         phrases += ["one new token at a time after the first ones"] * self.single
@@ -104,7 +106,8 @@ class Cached:
                 '        raise Unsupported("it takes one token at a time")',
             ]
         fixed = {own: value for own, value in call.fixed.items() if own != self.argument}
-        given = [f'"{call.tokens}": tokens', f'"{self.argument}": kept']
+        given = [f'"{call.tokens}": tokens']
+        given += [f'"{self.argument}": kept'] * bool(self.argument)
         given += [f'"{self.flag}": True'] * bool(self.flag)
         given += [f'"{self.counted}": before'] * bool(self.counted)
         held = (self.flag, self.counted)
@@ -216,6 +219,17 @@ def cache_argument(model: nn.Module) -> str:
     """Return the argument of a model that takes a cache, "" for none."""
     named = {squashed(one): one for one in signature_of(model).parameters}
     return next((named[one] for one in _CACHES if one in named), "")
+
+
+def held_by_model(model: nn.Module) -> Iterator[Cached]:
+    """Yield the ways in which a model that holds its cache itself may be continued.
+
+    Its call takes the number of tokens before.
+    """
+    named = {squashed(one): one for one in signature_of(model).parameters}
+    counts = [named[one] for one in _STARTS if one in named]
+    flags = [named[one] for one in _FLAGS if one in named]
+    yield from (Cached("", counted=counts[0], flag=flag) for flag in ("", *flags) if counts)
 
 
 def candidates(model: nn.Module, call: Call, space: Mapping[str, Any]) -> Iterator[Cached]:

@@ -5,7 +5,7 @@ others, the code is judged if a mistake of the catalogue gives exactly these; ot
 may be what is wrong, and it is a question.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from typing import Any
@@ -18,7 +18,13 @@ from attentest.targets.adapt.parameters.trials.clock import Clock
 from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.adapt.reading import Unclear
 from attentest.targets.language_models.building import PROBE
-from attentest.targets.language_models.caching import Cached, cache_argument, candidates
+from attentest.targets.language_models.caching import (
+    Cached,
+    cache_argument,
+    candidates,
+    held_by_model,
+)
+from attentest.targets.language_models.held_states import changed_by_calls
 from attentest.targets.language_models.numbers.tracing import NEAR, widened
 from attentest.targets.language_models.verifying import ROOM, TRIED
 from attentest.targets.language_models.written import LanguageAdapter
@@ -78,17 +84,22 @@ class Trial:
         return whole if mask is None else np.asarray(mask)
 
 
-def with_cache(adapter: LanguageAdapter, made: Made) -> tuple[LanguageAdapter, list[str]]:
+def with_cache(
+    adapter: LanguageAdapter, made: Made, given: Collection[str] = ()
+) -> tuple[LanguageAdapter, list[str]]:
     """Return `adapter` with the way in which it is continued, where it has a cache; and doubts.
 
-    `made` returns the backend of an adapter. Raises Unclear where steps give numbers that neither
-    the reference nor a mistake of the catalogue gives.
+    `made` returns the backend of an adapter, and `given` are arguments that a user fixes. Raises
+    Unclear where steps give numbers that neither the reference nor a mistake of the catalogue
+    gives.
     """
     with undisturbed():
         model = adapter.building(PROBE)
     argument = cache_argument(model)
     if not argument:
-        return adapter, []
+        return _held(
+            adapter, made, [one for one in held_by_model(model) if one.counted not in given]
+        )
     model.sizes_of_caches = PROBE
     found = list(candidates(model.eval(), adapter.call, adapter.building.space))
     tried: list[tuple[LanguageAdapter, Trial]] = []
@@ -99,6 +110,61 @@ def with_cache(adapter: LanguageAdapter, made: Made) -> tuple[LanguageAdapter, l
             return _completed(other, made)
         tried.append((other, trial))
     return _wrong(adapter, tried, made, argument)
+
+
+def _held(
+    adapter: LanguageAdapter, made: Made, found: Sequence[Cached]
+) -> tuple[LanguageAdapter, list[str]]:
+    """Return `adapter` with the way in which a model is continued that holds its cache; and doubts.
+
+    One of whose steps nothing before counts has no cache: its number of tokens before is 0.
+    """
+    if adapter.call.sequence_first or adapter.call.labels:
+        return adapter, []
+    tried = []
+    for one in found:
+        other = replace(adapter, cached=one)
+        trial = _tried(made, other, (3, 1, 1))
+        if trial.right():
+            return _completed(other, made)
+        if _depends_on_earlier(made, other):
+            tried.append((other, trial))
+    if not tried:
+        return adapter, _without_steps(adapter, found)
+    for other, trial in tried:
+        if trial.begins_right() and _is_known_mistake(adapter, trial):
+            return replace(other, choices={**adapter.choices, "cache_sessions": "one"}), []
+    counted = tried[0][0].cached.counted if tried[0][0].cached else ""
+    raise Unclear(
+        f"{adapter.name} was read as a decoder-only model that holds its cache itself and is "
+        f"continued with the number of tokens before as {counted}, and the output of single tokens "
+        f"after three is not that of the whole text. Either that is a mistake, which no known one "
+        f"explains, or its steps are called in another way: {BY_HAND}, and --give {counted}=0 (in "
+        f"Python: given={{'{counted}': 0}}) judges the model without its cache."
+    )
+
+
+def _without_steps(adapter: LanguageAdapter, found: Sequence[Cached]) -> list[str]:
+    """Return the doubt on a number of tokens before that continues nothing.
+
+    Raises Unclear for a model that holds something of its calls all the same.
+    """
+    held = changed_by_calls(adapter.building, adapter.call) if found else ""
+    if held:
+        counted = found[0].counted
+        raise Unclear(
+            f"{adapter.name} holds {held} from one call to the next, and a step with another "
+            f"{counted} than 0 does not depend on the tokens before. Either its cache is not read, "
+            f"which is a mistake, or its steps are called in another way: {BY_HAND}, and --give "
+            f"{counted}=0 (in Python: given={{'{counted}': 0}}) judges the model without its cache."
+        )
+    return [_NO_STEPS.format(one.counted) for one in found[:1]]
+
+
+_NO_STEPS = (
+    "{} is given as 0: a step with another number does not depend on the tokens before, so no "
+    "cache is judged, and if one is meant to be held, this is a mistake"
+)
 
 
 def _variants(found: Sequence[Cached], adapter: LanguageAdapter) -> Iterator[Cached]:
@@ -125,7 +191,8 @@ def _completed(adapter: LanguageAdapter, made: Made) -> tuple[LanguageAdapter, l
         if own:
             cached, doubt = _with_input(replace(adapter, cached=cached), made, forms, own)
             doubts += [doubt] * bool(doubt)
-    choices = {**adapter.choices, "cache_update": update, "cache_sessions": "independent"}
+    sessions = "independent" if cached.argument else "one"
+    choices = {**adapter.choices, "cache_update": update, "cache_sessions": sessions}
     whole = replace(adapter, cached=cached, choices=choices)
     _require_everywhere(whole, made)
     return whole, doubts

@@ -27,6 +27,7 @@ from attentest.targets.adapt.limits import (
     least_width,
     said_of,
 )
+from attentest.targets.adapt.makers.contrary import demand_meaning
 from attentest.targets.adapt.parameters import FoundTable, interleaved
 from attentest.targets.adapt.parameters.building import DISTINCT
 from attentest.targets.adapt.probing import undisturbed
@@ -130,6 +131,7 @@ def adapt_model(
             found = table_of(built, inferred, name)
         if not reading.anyway:
             demand_answer_as_built(built, inferred, name)
+            _demand_meanings(thing, name, inferred, reading)
         limits = replace(limits_of(built, inferred, found.table), least_width=least)
         fixed = not reading.strict and is_random_without_dropout(built, inferred)
         if instance is not None:
@@ -156,6 +158,19 @@ def adapt_model(
         if shared and not adds_rows(whole, inferred, found, shared[0], is_scaled=scaled):
             raise Unclear(f"{SHARED.format(name)} {NOT_ADDED}")
         return made
+
+
+def _demand_meanings(
+    thing: Callable[..., Any], name: str, inferred: Inferred, reading: Reading
+) -> None:
+    """Raise Contrary where the masks that the file of `thing` makes mean the contrary of its own.
+
+    Each mask is what its numbers show; one that code makes by itself is right or wrong by these.
+    """
+    home, words = sys.modules.get(thing.__module__), _documentation(thing)
+    for own, form in inferred.call.conventions.masks.items():
+        if not reading.mask:
+            demand_meaning(name, own, form.meaning, words, home)
 
 
 def _scale_beside_rows(
@@ -193,7 +208,8 @@ SHARED = (
     "the classes of its parts, one by one."
 )
 NOT_ADDED = (
-    "Its rows are not added to the embeddings of both sides in the order of the positions, which "
+    "With its rows put into the embeddings the logits are others: they are not added to those of "
+    "both sides in the order of the positions, or the logits are made with another table. Either "
     "may be a mistake."
 )
 

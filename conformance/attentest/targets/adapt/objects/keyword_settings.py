@@ -56,6 +56,14 @@ def keeps_keywords(settings: type) -> bool:
         return False
 
 
+def is_of_keywords(settings: type) -> bool:
+    """Say whether `settings`, or a class that it inherits from, keeps keywords as fields.
+
+    Fields of a class that inherits are those of one size alone: a model is built with others.
+    """
+    return any(keeps_keywords(one) for one in settings.__mro__[:-1])
+
+
 def is_table_of_fields(settings: type) -> bool:
     """Say whether a class of settings has fields, and a constructor that takes no argument."""
     plain = settings.__bases__ == (object,) and not issubclass(settings, nn.Module)

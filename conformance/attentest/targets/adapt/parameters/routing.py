@@ -109,8 +109,19 @@ def demand_weights(
 
 
 def _sentences(code: Code) -> list[str]:
-    """Return the sentences that document a mixture of experts."""
-    plain = " ".join(code.words.split())
+    """Return the sentences that document a mixture of experts: its own, then those of its file.
+
+    A file says it of a router, of experts or of a top k.
+    """
+    of_file = _split((code.home and code.home.__doc__) or "")
+    return [*_split(code.words), *filter(_ROUTES.search, of_file)]
+
+
+_ROUTES = re.compile(r"\b(router|gate|gating|experts?|top[- ]?k)\b", re.IGNORECASE)
+
+
+def _split(words: str) -> list[str]:
+    plain = " ".join(words.split())
     return [one.strip() for one in re.split(r"[.;](?:\s|$)", plain) if one.strip()]
 
 

@@ -14,6 +14,7 @@ from attentest.targets.adapt.adapter import Adapter
 from attentest.targets.adapt.arguments import MASKS
 from attentest.targets.adapt.code import Code
 from attentest.targets.adapt.encoders.stack import KEEP
+from attentest.targets.adapt.makers.contrary import demand_agreement
 from attentest.targets.adapt.masks import STYLES, Style, meanings_by_words
 from attentest.targets.adapt.probing import (
     HIDDEN,
@@ -162,7 +163,7 @@ def _mask(style: Style, probe: Probe, adapter: Adapter, role: str, keys: int) ->
 
 
 def demand_polarity(code: Code, probe: Probe, adapter: Adapter, reading: Reading) -> None:
-    """Raise Uncovered for a mask whose meaning nothing shows.
+    """Raise Uncovered for a mask whose meaning nothing shows, Contrary where its file denies it.
 
     A mask that changes nothing is ignored, whatever it means.
     """
@@ -185,6 +186,7 @@ def demand_polarity(code: Code, probe: Probe, adapter: Adapter, reading: Reading
             f"--set mask={place}keep or --set mask={place}blocks (in Python: mask='{place}keep')"
             f"{without}."
         )
+    demand_agreement(code, adapter, reading)
 
 
 def _is_said(code: Code, adapter: Adapter, reading: Reading, own: str) -> bool:

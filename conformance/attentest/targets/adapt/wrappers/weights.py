@@ -6,7 +6,7 @@ The class needs nothing else of the suite: reproductions and written adapters co
 import ast
 import inspect
 import textwrap
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import islice, product
 from typing import Any, ClassVar
@@ -14,13 +14,14 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor, nn
 
-from attentest.targets.adapt.components import squashed
+from attentest.targets.adapt.components import component_guessed, squashed
 from attentest.targets.adapt.names import OFF, ROLES
 from attentest.targets.adapt.names import SIZES as NAMES
 from attentest.targets.adapt.parameters.trials.clock import Clock
 from attentest.targets.adapt.probing import SIZES, undisturbed
 from attentest.targets.adapt.reading import Reading
 from attentest.targets.adapt.wrappers.wrapper import SHAPES, Wrapper
+from attentest.targets.libraries import with_tensors
 from attentest_spec import COMPONENTS
 
 
@@ -30,9 +31,9 @@ class HoldsWeights(nn.Module):
     `sizes` are the width of the model, that of the network and the number of heads. `shapes` are
     those of the weights, one letter for each axis: D the width of the model, F that of the
     network, P three widths of the model, G one width of numbers that begin as ones. The name of a
-    weight in a dictionary is that of the argument, a dot, and its key. The arguments `heads` get
-    the number of heads. A copy by pickle has the same function, which need not be found by its
-    name.
+    weight in a dictionary is that of the argument, a dot, and its key, and so on within. The
+    arguments `heads` get the number of heads. A copy by pickle has the same function, which need
+    not be found by its name.
     """
 
     functions: ClassVar[dict[int, Any]] = {}
@@ -53,10 +54,12 @@ class HoldsWeights(nn.Module):
             start = torch.full([numbers[one] for one in axes], float(axes == "G"))
             if len(axes) > 1:
                 start = torch.randn(start.shape) / width**0.5
-            argument, _, key = name.rpartition(".")
-            if argument and argument not in self._modules:
-                self.add_module(argument, nn.ParameterDict())
-            held = self.get_submodule(argument)
+            *path, key = name.split(".")
+            held: nn.Module = self
+            for one in path:
+                if one not in held._modules:
+                    held.add_module(one, nn.ParameterDict())
+                held = held.get_submodule(one)
             held.register_parameter(key, nn.Parameter(start))
 
     def __getstate__(self) -> dict[str, Any]:
@@ -71,10 +74,12 @@ class HoldsWeights(nn.Module):
 
     def forward(self, *args: Any, **named: Any) -> Any:
         """Return what the function does."""
-        held: dict[str, Any] = dict(self.named_parameters(recurse=False))
-        for argument, weights in self.named_children():
-            held[argument] = dict(weights.named_parameters())
-        return self.function(*args, **named, **held, **self.fixed)
+        return self.function(*args, **named, **self.nested(self), **self.fixed)
+
+    def nested(self, held: nn.Module) -> dict[str, Any]:
+        """Return the weights of a module by their keys, those within in dictionaries."""
+        inner = {name: self.nested(one) for name, one in held.named_children()}
+        return {**dict(held.named_parameters(recurse=False)), **inner}
 
 
 SOURCE = "\n".join(
@@ -100,6 +105,9 @@ _AXES = {
 }
 """The shapes of weights, and of those whose names are of biases."""
 
+_LAYER = "encoder_layer"
+"""The component whose weights are dictionaries of those of its parts."""
+
 _MOST = 4096
 """The number of assignments of shapes that are tried."""
 
@@ -115,7 +123,7 @@ def weights_of_caller(
     Arguments that have no default are weights, or dictionaries of them, two at least in all: with
     one assignment of shapes the function gives an output of the right shape.
     """
-    if component not in _AXES or not inspect.isfunction(thing):
+    if component not in (*_AXES, _LAYER) or not inspect.isfunction(thing):
         return None
     signature = inspect.signature(thing)
     rest = [name for name in signature.parameters if name not in reading.given]
@@ -126,9 +134,12 @@ def weights_of_caller(
     weights = [one for one in needed if one not in (*inputs, *heads) and squashed(one) not in OFF]
     if not weights:
         return None
-    given = _given(component, [one for one in inputs if one in needed])
-    leaves = [leaf for one in weights for leaf in _leaves(thing, one)]
-    shapes = _fitting(thing, component, given, leaves, heads)
+    asked = [one for one in inputs if one in needed]
+    if component == _LAYER:
+        tried: Iterable[dict[str, str]] = _of_parts(thing, weights, reading)
+    else:
+        tried = _assignments(component, [leaf for one in weights for leaf in _leaves(thing, one)])
+    shapes = _fitting(thing, component, asked, tried, heads)
     if shapes is None or (len(shapes) < 2 and component != "rms_norm"):
         return None
     left = [one for name, one in signature.parameters.items() if name not in (*weights, *heads)]
@@ -182,9 +193,9 @@ def _keys(
                 yield from (one for one in taken if one not in {two.arg for two in node.keywords})
 
 
-def _given(component: str, needed: Sequence[str]) -> dict[str, Any]:
-    """Return inputs for a call, without masks."""
-    rows = torch.randn(2, 5, SIZES.d_model)
+def _given(component: str, needed: Sequence[str], batch: Sequence[int]) -> dict[str, Any]:
+    """Return inputs for a call with the axes of `batch`, without masks."""
+    rows = torch.randn(*batch, 5, SIZES.d_model)
     masks = ROLES["mask"] if "mask" in COMPONENTS[component].inputs else ()
     return {name: None if squashed(name) in masks else rows for name in needed}
 
@@ -192,14 +203,19 @@ def _given(component: str, needed: Sequence[str]) -> dict[str, Any]:
 def _fitting(
     thing: Callable[..., Any],
     component: str,
-    given: Mapping[str, Any],
-    weights: Sequence[str],
+    needed: Sequence[str],
+    assignments: Iterable[dict[str, str]],
     heads: Sequence[str],
 ) -> dict[str, str] | None:
-    """Return the first shapes of the weights with which a call gives rows of the right shape."""
+    """Return the first shapes of the weights with which a call gives rows of the right shape.
+
+    These are rows of two texts, or of one without an axis for texts.
+    """
     sizes, clock = (SIZES.d_model, SIZES.d_ff, SIZES.heads), Clock(_SECONDS)
     with undisturbed():
-        for shapes in islice(_assignments(component, weights), _MOST):
+        tried = islice(assignments, _MOST)
+        for batch, shapes in ((axes, one) for one in tried for axes in ((2,), ())):
+            given = _given(component, needed, batch)
             if clock.rings():
                 return None
             try:
@@ -207,8 +223,39 @@ def _fitting(
             except Exception:  # code that a user wrote may raise anything
                 continue
             output = result[0] if isinstance(result, tuple) and result else result
-            if isinstance(output, Tensor) and output.shape == (2, 5, SIZES.d_model):
+            if isinstance(output, Tensor) and output.shape == (*batch, 5, SIZES.d_model):
                 return shapes
+    return None
+
+
+def _of_parts(
+    thing: Callable[..., Any], weights: Sequence[str], reading: Reading
+) -> Iterator[dict[str, str]]:
+    """Yield the shapes of the dictionaries that a layer gives to functions of its parts, if any."""
+    found: dict[str, str] = {}
+    for own in weights:
+        part = _part(thing, own)
+        if part and inspect.unwrap(thing) is not thing:  # it is called with arrays, and so are they
+            part = with_tensors(part, rounded=not reading.strict)
+        held = part and weights_of_caller(part, component_guessed(part.__name__), reading)
+        if not held:
+            return
+        shapes: Mapping[str, str] = held[0].options["shapes"]
+        found |= {f"{own}.{name}": axes for name, axes in shapes.items()}
+    yield found
+
+
+def _part(thing: Callable[..., Any], argument: str) -> Callable[..., Any] | None:
+    """Return the function that a layer gives the dictionary `argument` to, `f(x, **argument)`."""
+    space = getattr(inspect.unwrap(thing), "__globals__", {})
+    with suppress(OSError, TypeError, SyntaxError):
+        for node in ast.walk(ast.parse(textwrap.dedent(inspect.getsource(thing)))):
+            if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Name)):
+                continue
+            unpacked = [one.value for one in node.keywords if one.arg is None]
+            if any(isinstance(one, ast.Name) and one.id == argument for one in unpacked):
+                called = space.get(node.func.id)
+                return called if inspect.isfunction(called) else None
     return None
 
 

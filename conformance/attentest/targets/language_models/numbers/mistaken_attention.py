@@ -48,6 +48,8 @@ def place_of(
     reader: Reader, mistake: Mistake, options: Options, maps: Mapping[str, Linear]
 ) -> Place | None:
     """Return the line at which the first numbers of `mistake` are computed, None for no line."""
+    if mistake.ahead:
+        return reader.trace.place_of_mask(mistake.seen(maps["query"].output.shape[1])[0, 0])
     key, scores, weights, values = _steps(reader, mistake, options, maps)
     wrong = [weights, values]
     if mistake.lifted:

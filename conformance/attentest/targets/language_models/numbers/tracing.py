@@ -110,6 +110,7 @@ class Trace(OperationMode):
         self._found: dict[int, list[Result]] = defaultdict(list)
         self._sums: dict[int, Floats] = {}
         self._made: dict[int, tuple[Tensor, Result]] = {}  # the tensor lives: no other has its id
+        self._masks: list[tuple[Mask, Place | None]] = []
         self._count = 0
 
     def __torch_dispatch__(
@@ -121,6 +122,7 @@ class Trace(OperationMode):
         result = func(*args, **(kwargs or {}))
         self._count += 1
         places = _lines()
+        self._masks += [(mask, places[0]) for mask in _masks(result) if places]
         for one in tree_leaves(result):
             if isinstance(one, Tensor) and one.is_floating_point() and one.numel() > 1:
                 values = one.detach().double().reshape(-1).numpy()
@@ -171,6 +173,10 @@ class Trace(OperationMode):
     def place(self, values: Floats) -> Place | None:
         """Return the innermost line that first computes these numbers, None for none."""
         return next(iter(self._lines_to(values)), None)
+
+    def place_of_mask(self, seen: Mask) -> Place | None:
+        """Return the line that first makes a mask of order under which `seen` (T, T) is seen."""
+        return next((place for one, place in self._masks if np.array_equal(one, seen)), None)
 
     def place_beside(self, values: Floats, others: Floats) -> Place | None:
         """Return the line for these numbers in the function that calls what has the others, too.
@@ -231,6 +237,20 @@ class Trace(OperationMode):
 
 def _near(one: Result, values: Floats, room: float) -> bool:
     return bool(np.abs(one.values - values).max() <= room)
+
+
+def _masks(result: Any) -> Iterator[Mask]:
+    """Yield the square results of two values alone, True where these are that of the first token.
+
+    A mask of order has them: the first token sees itself.
+    """
+    for one in tree_leaves(result):
+        if not isinstance(one, Tensor) or one.dim() < 2 or one.shape[-1] != one.shape[-2]:
+            continue
+        if one.shape[-1] > 1 and one.numel() == one.shape[-1] ** 2 and not one.is_complex():
+            values = one.detach().reshape(one.shape[-2:]).double().numpy()
+            if len(np.unique(values)) == 2:
+                yield np.asarray(values == values[0, 0])
 
 
 def _lines() -> tuple[Place, ...]:
