@@ -68,3 +68,10 @@ def _adapted(folder: Path, source: str, **options: object) -> AdaptedWhole:
     backend = attentest.adapted(f"{folder / 'held.py'}:Transformer", **options)
     assert isinstance(backend, AdaptedWhole)
     return backend
+
+
+def test_tokens_beyond_a_cache_that_drops_them_are_an_assumption(tmp_path: Path) -> None:
+    backend = _adapted(tmp_path, SOURCE)
+    assert any("given no more tokens than it is made for" in one for one in backend.assumed)
+    verdict = judge(Bench.for_status(backend), "language_model.cached-beyond-length")
+    assert not verdict.status.fails_run

@@ -53,7 +53,8 @@ class Cached:
     one with the number of tokens before. `places` says that positions are given in every step,
     `positions` that they may be, and `mask` is the expression of the mask that a step takes, "" for
     none. `single` says that a step takes one token, and `reorder` how rows are exchanged: "rows",
-    the name of a method of the cache, or "". Without an `argument` the model holds the cache.
+    the name of a method of the cache, or "". Without an `argument` the model holds the cache, which
+    is given no more tokens than fit where it is `bounded`.
     """
 
     argument: str
@@ -69,6 +70,7 @@ class Cached:
     positions: bool = False
     single: bool = False
     reorder: str = ""
+    bounded: bool = False
 
     @property
     def in_place(self) -> bool:
@@ -104,6 +106,11 @@ class Cached:
             rows += [
                 "    if before and tokens.shape[1] > 1:",
                 '        raise Unsupported("it takes one token at a time")',
+            ]
+        if self.bounded:
+            rows += [
+                "    if before + tokens.shape[1] > model.sizes_of_caches.max_length:",
+                '        raise Unsupported("its cache holds no more tokens")',
             ]
         fixed = {own: value for own, value in call.fixed.items() if own != self.argument}
         given = [f'"{call.tokens}": tokens']

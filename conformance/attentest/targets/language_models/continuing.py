@@ -179,6 +179,10 @@ def _completed(adapter: LanguageAdapter, made: Made) -> tuple[LanguageAdapter, l
     cached = adapter.cached
     assert cached is not None
     doubts = []
+    beyond = _tried(made, adapter, (3, 1, 1), sizes=TRIED[0].but(max_length=4))
+    if not cached.argument and beyond.actual is not None and not beyond.right():
+        cached = replace(cached, bounded=True)
+        doubts.append(_BOUNDED)
     chunked = _tried(made, adapter, (3, 2))
     if chunked.actual is None or chunked.actual.shape != chunked.expected.shape:
         cached = replace(cached, single=True)
@@ -230,6 +234,10 @@ def _with_input(
     )
 
 
+_BOUNDED = (
+    "assumed that its cache is given no more tokens than it is made for: it takes those beyond "
+    "without an error, and their output is wrong, which is a mistake if a caller may give them"
+)
 _COUNTED = "its biases of distances count no padding between tokens, and those of the spec do"
 
 
