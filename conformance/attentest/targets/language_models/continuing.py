@@ -31,7 +31,7 @@ from attentest.targets.language_models.written import LanguageAdapter
 from attentest_spec import Backend, Choices, Sizes, Unsupported
 from attentest_spec.contract import Input
 from attentest_spec.language_model import cached_language_model
-from attentest_spec.parameters import draw
+from attentest_spec.parameters import draw, learned_positions
 from attentest_spec.setting import Array, Floats, Setting
 
 COMPONENT = "cached_language_model"
@@ -179,10 +179,11 @@ def _completed(adapter: LanguageAdapter, made: Made) -> tuple[LanguageAdapter, l
     cached = adapter.cached
     assert cached is not None
     doubts = []
-    beyond = _tried(made, adapter, (3, 1, 1), sizes=TRIED[0].but(max_length=4))
-    if not cached.argument and beyond.actual is not None and not beyond.right():
-        cached = replace(cached, bounded=True)
-        doubts.append(_BOUNDED)
+    if not cached.argument and not learned_positions(Choices.of(adapter.choices)):
+        beyond = _tried(made, adapter, (3, 1, 1), sizes=TRIED[0].but(max_length=4))
+        if beyond.actual is not None and not beyond.right():
+            cached = replace(cached, bounded=True)
+            doubts.append(_BOUNDED)
     chunked = _tried(made, adapter, (3, 2))
     if chunked.actual is None or chunked.actual.shape != chunked.expected.shape:
         cached = replace(cached, single=True)
