@@ -67,6 +67,8 @@ def test_documentation_of_a_file_of_several_classes_is_not_that_of_each(tmp_path
         "Supports causal attention. Padding is hidden.",
         "A layer for causal inference of treatment effects.",
         "Multi-head attention.",
+        "Masked autoencoder with a transformer block.",
+        "An encoder for masked language models, in layers.",
     ],
 )
 def test_other_documentation_does_not_call_code_causal(documentation: str) -> None:

@@ -13,8 +13,9 @@ from attentest.targets.adapt.probing import SEQUENCES
 from attentest.targets.adapt.reading import Reading, Uncovered
 
 _CAUSAL = re.compile(
-    r"\b(?:causal(?:ly)?|autoregressive|masked)\b[\w\s,-]{0,40}?"
+    r"\b(?:causal(?:ly)?|autoregressive)\b[\w\s,-]{0,40}?"
     r"\b(?:(?:self-?)?attention|block|layer|decoder|transformer|stack|mha|msa)\b"
+    r"|\bmasked\s(?:multi-?head(?:ed)?\s)?(?:self-?)?(?:attention|mha|msa)\b"
     r"|\bGPT\b[\w-]*\s(?:\w+\s)?(?:block|layer|decoder|(?:self-?)?attention)\b",
     re.IGNORECASE,
 )
