@@ -24,7 +24,10 @@ class InferenceAlone:
     call: Callable[[], object]
 
     def demand_gradients(self, output: Tensor) -> None:
-        """Raise Unsupported where the call, which gave `output`, keeps no gradients by itself."""
+        """Raise Unsupported where the call, which gave `output`, keeps no gradients by itself.
+
+        The output has any shape.
+        """
         if output.requires_grad:
             return
         if output.is_inference() or self.switches_off():
