@@ -32,7 +32,7 @@ def demand_same_beyond(own: str, best: Shown, reading: Reading) -> None:
         return
     actual = answer(best.form, X, None, sizes=SIZES.but(max_length=_GREATEST))
     given = Setting(SIZES, best.choices)
-    known = (rotary(given, X, one) for one in _places())
+    known = (rotary(given, X, one) for one in places_beyond(len(X), X.shape[2], _GREATEST))
     if actual is None or any(np.abs(actual - one).max() <= _CLOSE for one in known):
         return
     raise Unclear(
@@ -44,9 +44,9 @@ def demand_same_beyond(own: str, best: Shown, reading: Reading) -> None:
     )
 
 
-def _places() -> Iterator[Tokens | None]:
-    """Yield the positions that are right, and those that are known mistakes."""
+def places_beyond(batch: int, length: int, greatest: int) -> Iterator[Tokens | None]:
+    """Yield the positions (B, T) that are right, and those that are known mistakes beyond some."""
     yield None
-    batch, places = len(X), np.arange(X.shape[2])
-    for wrong in (places % _GREATEST, np.minimum(places, _GREATEST - 1)):
+    places = np.arange(length)
+    for wrong in (places % greatest, np.minimum(places, greatest - 1)):
         yield np.tile(wrong, (batch, 1))

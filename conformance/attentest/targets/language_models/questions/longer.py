@@ -1,11 +1,11 @@
 """Texts beyond the greatest length of a decoder-only model, which some compute in another way."""
 
 import re
-from collections.abc import Iterator
 
 import numpy as np
 
 from attentest.targets.adapt.reading import Reading, Unclear
+from attentest.targets.adapt.rotary.longer import places_beyond
 from attentest.targets.language_models.building import Building
 from attentest.targets.language_models.numbers.tracing import widened
 from attentest.targets.language_models.verifying import TRIED
@@ -44,7 +44,10 @@ def demand_same_beyond(name: str, backend: Backend, building: Building, reading:
     if actual is None or actual.shape[:2] != tokens.shape:
         return
     given = Setting(sizes, choices, parameters)
-    known = (language_model(given, tokens, None, one) for one in _places(sizes.max_length))
+    known = (
+        language_model(given, tokens, None, one)
+        for one in places_beyond(*tokens.shape, sizes.max_length)
+    )
     if any(_alike(actual, one) for one in known):
         return
     raise Unclear(
@@ -74,14 +77,6 @@ def _answer(
     except Exception:  # code that a user wrote may raise anything
         return None
     return np.asarray(found, dtype=np.float64)
-
-
-def _places(greatest: int) -> Iterator[Array | None]:
-    """Yield the positions that are right, and those that are known mistakes."""
-    yield None
-    places = np.arange(_LONGER)
-    for wrong in (places % greatest, np.minimum(places, greatest - 1)):
-        yield np.tile(wrong, (2, 1))
 
 
 def _alike(actual: Floats, expected: Floats) -> bool:
