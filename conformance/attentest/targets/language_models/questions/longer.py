@@ -44,10 +44,8 @@ def demand_same_beyond(name: str, backend: Backend, building: Building, reading:
     if actual is None or actual.shape[:2] != tokens.shape:
         return
     given = Setting(sizes, choices, parameters)
-    known = (
-        language_model(given, tokens, None, one)
-        for one in places_beyond(*tokens.shape, sizes.max_length)
-    )
+    beyond = places_beyond(len(tokens), _LONGER, sizes.max_length)
+    known = (language_model(given, tokens, None, one) for one in beyond)
     if any(_alike(actual, one) for one in known):
         return
     raise Unclear(
