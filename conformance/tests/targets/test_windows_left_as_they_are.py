@@ -3,7 +3,7 @@
 from types import SimpleNamespace
 
 from attentest.targets.language_models.building import Building
-from attentest.targets.language_models.limits import windows_left
+from attentest.targets.language_models.questions.windows import windows_left
 
 
 class _Model:

@@ -25,7 +25,7 @@ from attentest.targets.adapt.parameters.telling import few
 from attentest.targets.adapt.parameters.trials.clock import Clock
 from attentest.targets.adapt.parameters.trials.trial import places
 from attentest.targets.adapt.probing import SIZES, Probe
-from attentest.targets.adapt.reading import Reading, Uncovered
+from attentest.targets.adapt.reading import Reading, Uncovered, Windowed
 from attentest.targets.adapt.recognise import (
     holds_where_rows_are_alike,
     recognised,
@@ -117,7 +117,7 @@ def _of_numbers(
             f"given={{{own!r}: None}}) judges it without. {_ANYWAY}."
         )
     if "attention_window" not in declared and (near := window(probe, adapter)):
-        raise Uncovered(
+        raise Windowed(
             f"{code.name} is not judged as {code.component}: a position sees {near}: a window, "
             f"which is not inferred. A backend can declare it (attention_window). {_PAGE}"
         )

@@ -24,11 +24,7 @@ from attentest.targets.language_models.building import PROBE, Build, building
 from attentest.targets.language_models.calling import POSITION_FORMS
 from attentest.targets.language_models.continuing import with_cache
 from attentest.targets.language_models.inference import Inferred, infer
-from attentest.targets.language_models.limits import (
-    demand_answer_as_built,
-    limits_of,
-    windows_left,
-)
+from attentest.targets.language_models.limits import demand_answer_as_built, limits_of
 from attentest.targets.language_models.numbers.losses import question_on_loss
 from attentest.targets.language_models.numbers.mistakes import Mistake
 from attentest.targets.language_models.ordering import BY_CALLER
@@ -37,6 +33,7 @@ from attentest.targets.language_models.profiles import nearest, spoken
 from attentest.targets.language_models.questions.longer import demand_same_beyond
 from attentest.targets.language_models.questions.polarity import doubts_of_mask, forms_meant
 from attentest.targets.language_models.questions.tying import demand_tying
+from attentest.targets.language_models.questions.windows import demand_no_window, windows_left
 from attentest.targets.language_models.surrounded.modules import signature_of
 from attentest.targets.language_models.untrained import never_trained
 from attentest.targets.language_models.verifying import (
@@ -104,6 +101,7 @@ def adapt_language_model(
         return replace(_told(adapter, said, reading), mistaken=inferred.mistaken)
     adapter = _in_precisions(adapter)
     demand_same_beyond(name, _backend(adapter), adapter.building, reading)
+    demand_no_window(name, _backend(adapter), adapter.building, reading)
     adapter, doubts = _with_inputs(adapter, inferred, reading)
     adapter, more = (
         with_cache(adapter, _backend, reading.given) if not adapter.call.order else (adapter, [])

@@ -1,10 +1,7 @@
 """Limits of a decoder-only model: precisions, lengths, widths and dropout, found by calling it."""
 
-import inspect
-import re
 from collections.abc import Collection
 from fractions import Fraction
-from types import SimpleNamespace
 
 import torch
 from torch import nn
@@ -17,27 +14,12 @@ from attentest.targets.language_models.building import PROBE, Building
 from attentest.targets.language_models.calling import Call, probe_tokens
 from attentest.targets.language_models.probing import has_one_key_head
 from attentest.targets.precisions import RAISES_AS_BUILT, precisions_of
-from attentest.targets.signatures import constructor_arguments
 from attentest_spec import Limits, Place, Sizes, Table
 from attentest_spec.torch import DTYPES
 from attentest_spec.torch.values import convert
 
 LONGEST = 1024
 """The length up to which a model without an argument for it is tried."""
-
-
-def windows_left(built: Building) -> list[str]:
-    """Return the sentences on windows that stay as they are, longer than all that is judged."""
-    called = [built.space.get(name) for name in re.findall(r"(\w+)\(", built.expression)]
-    return [
-        f"{own} is left at {one.default}, and no text that is judged is longer: its window is not "
-        f"judged"
-        for thing in called
-        if inspect.isclass(thing) and thing.__module__ != SimpleNamespace.__module__
-        for own, one in constructor_arguments(thing).items()
-        if "window" in own.lower() and f"{own}=" not in built.expression
-        if type(one.default) is int and one.default > LONGEST
-    ]
 
 
 def limits_of(built: Building, call: Call, inner: int, table: Table) -> Limits:

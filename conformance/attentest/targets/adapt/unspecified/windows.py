@@ -13,7 +13,13 @@ from attentest.targets.adapt.adapter import Adapter
 from attentest.targets.adapt.probing import Given, Probe
 
 _LENGTH = 24
-"""The positions of a probed text; clauses draw shorter ones."""
+"""The positions of a probed text, of which all are moved; most clauses draw shorter ones."""
+
+LONG = 600
+"""The positions of a text of which few are moved: the longest that clauses draw."""
+
+_EDGE = 1e-6
+"""The change of the last row that a position reaches, by which a window ends; biases fade out."""
 
 
 def window(probe: Probe, adapter: Adapter) -> str:
@@ -22,27 +28,70 @@ def window(probe: Probe, adapter: Adapter) -> str:
         return ""
     adapter = replace(adapter, causal=False)  # the mask is left out
     first = _reached(probe, adapter, [0])
-    if first is None or not 1 < (wide := int(first[0].sum())) < _LENGTH:
+    if first is None:
         return ""
+    if not 1 < (wide := int(first[0].sum())) < _LENGTH:
+        return _long(probe, adapter) if wide == _LENGTH else ""
     reached = _reached(probe, adapter, range(_LENGTH))
-    rows = torch.arange(_LENGTH)
-    ahead = rows[None, :] - rows[:, None]
-    bands = {
-        "itself and the {} before it alone": (ahead >= 0) & (ahead < wide),
-        "the {} to each side of it alone": ahead.abs() < wide,
-    }
-    for words, one in bands.items():
+    for words, one in _bands(wide, _LENGTH).items():
         if reached is not None and torch.equal(reached, one):
-            return words.format(f"{wide - 1} position{'s' * (wide > 2)}")
+            return words
     return ""
+
+
+def _long(probe: Probe, adapter: Adapter) -> str:
+    """Return the phrase on a window that is longer than the first text, "" for none."""
+    first = _changes(probe, adapter, [0], LONG)
+    if first is None or not (wide := edge(first[0])):
+        return ""
+    place = LONG // 2
+    other = _changes(probe, adapter, [place], LONG)
+    if other is None:
+        return ""
+    bands, reached = _bands(wide, LONG), other[0] > _SEEN
+    return next((words for words, one in bands.items() if torch.equal(one[place], reached)), "")
+
+
+def edge(changes: Tensor) -> int:
+    """Return the number of rows that the first position reaches, 0 for all, and for no window.
+
+    `changes` are those of the rows (T). A bias that falls with the distance fades out.
+    """
+    reached = changes > _SEEN
+    wide = int(reached.sum())
+    sharp = bool(reached[:wide].all()) and 0 < wide < len(reached)
+    return wide if sharp and changes[wide - 1] > _EDGE else 0
+
+
+def _bands(wide: int, length: int) -> dict[str, Tensor]:
+    """Return which rows each position reaches in windows of a width, by the phrases on them."""
+    rows = torch.arange(length)
+    ahead = rows[None, :] - rows[:, None]
+    number = f"{wide - 1} position{'s' * (wide > 2)}"
+    return {
+        f"itself and the {number} before it alone": (ahead >= 0) & (ahead < wide),
+        f"the {number} to each side of it alone": ahead.abs() < wide,
+    }
+
+
+_SEEN = 1e-9
+"""The smallest change of a row that a position reaches."""
 
 
 def _reached(probe: Probe, adapter: Adapter, places: range | list[int]) -> Tensor | None:
     """Return which rows of the output each of `places` reaches, None where a call fails."""
+    changes = _changes(probe, adapter, places, _LENGTH)
+    return None if changes is None else changes > _SEEN
+
+
+def _changes(
+    probe: Probe, adapter: Adapter, places: range | list[int], length: int
+) -> Tensor | None:
+    """Return the changes of the rows (places, T) with each of `places`, None where a call fails."""
     given = probe.given(adapter, joined=True)
     role = "query" if "query" in given else "x"
     source = torch.Generator().manual_seed(2)
-    shape = (probe.batch, _LENGTH, given[role].shape[-1])
+    shape = (probe.batch, length, given[role].shape[-1])
     text = torch.randn(shape, generator=source, dtype=torch.float64).to(probe.dtype)
     before = probe.called(adapter, _with(given, role, text))
     if isinstance(before, str) or before.shape != text.shape:
@@ -54,7 +103,7 @@ def _reached(probe: Probe, adapter: Adapter, places: range | list[int]) -> Tenso
         after = probe.called(adapter, _with(given, role, moved))
         if isinstance(after, str) or after.shape != text.shape:
             return None
-        found.append(((before - after).abs() > 1e-9).flatten(2).any(-1).any(0))
+        found.append((before - after).abs().flatten(2).amax((0, 2)))
     return torch.stack(found)
 
 

@@ -14,7 +14,7 @@ from attentest.targets.adapt.code import Code
 from attentest.targets.adapt.layouts import layouts
 from attentest.targets.adapt.names import turns
 from attentest.targets.adapt.probing import SIZES, Probe, undisturbed
-from attentest.targets.adapt.reading import Reading, Unclear
+from attentest.targets.adapt.reading import Reading, Unclear, Windowed
 from attentest.targets.adapt.ungiven import with_masks
 from attentest.targets.adapt.wrappers.turned import GIVEN, TURNED_SOURCE, Turned, forms
 from attentest.targets.adapt.wrappers.turned_mistakes import around_turned_mistake
@@ -61,6 +61,8 @@ def turned_by_caller(code: Code, reading: Reading, read: Callable[[Code, Reading
         accepted.append(wrapper)
         try:
             found = read(rest.wrapped(wrapper), reading)
+        except Windowed:
+            raise
         except Unclear as question:
             questions.append(question)
             continue

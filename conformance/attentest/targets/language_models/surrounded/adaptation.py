@@ -9,7 +9,7 @@ from torch import nn
 
 from attentest.targets.adapt import probing
 from attentest.targets.adapt.components import component_guessed, component_named
-from attentest.targets.adapt.reading import Contrary, Offered, Reading, Unclear
+from attentest.targets.adapt.reading import Contrary, Offered, Reading, Unclear, Windowed
 from attentest.targets.language_models.adaptation import adapt_language_model
 from attentest.targets.language_models.building import Build, Building
 from attentest.targets.language_models.calling import Call, is_causal
@@ -38,7 +38,7 @@ def adapt_surrounded(
     Raises the `question` that is asked of it otherwise where its numbers are none's. Layers are
     judged as `read` returns them.
     """
-    contrary = isinstance(question, Contrary | Offered) or probing.MISSING
+    contrary = isinstance(question, Contrary | Offered | Windowed) or probing.MISSING
     is_module = inspect.isclass(thing) and issubclass(thing, nn.Module)
     if contrary or not is_module or reading.strict or reading.anyway:
         raise question
