@@ -252,3 +252,12 @@ def test_the_total_of_clauses_is_that_of_the_terminal(tmp_path: Path) -> None:
     partial = replace(backend, description=replace(backend.description, components=("masks",)))
     page = html.page(html.read(written(tmp_path / "a.jsonl", partial, slugs=slugs)))
     assert "1 of 1 judged clauses conform, of 3 in all" in re.sub("<[^>]+>", "", page)
+
+
+@pytest.mark.parametrize(("status", "broken"), [("warning", 0), ("violation", 1)])
+def test_warnings_alone_leave_a_card_unbroken(tmp_path: Path, status: str, broken: int) -> None:
+    run = written(
+        tmp_path / "run.jsonl", judged("own", all_of(status)), judged("good", all_of("pass"))
+    )
+    shown = Parsed(html.page(html.read(run)))
+    assert shown.all("class").count("card broken") == broken

@@ -10,6 +10,7 @@ from attentest.results import expected_failures
 from attentest.results.causes import Cause, causes, consequences, shown
 from attentest.results.expected_failures import ExpectedFailure
 from attentest.results.run import BackendRun, Run
+from attentest.results.screen import failing_causes
 from attentest.results.text import line
 from attentest.results.verdict import Status, Verdict
 from attentest.results.wording import likely_cause
@@ -56,6 +57,11 @@ class Column:
     def causes(self) -> Sequence[Cause]:
         """The findings, grouped by the mistake behind them."""
         return causes(self.backend.verdicts)
+
+    @property
+    def is_broken(self) -> bool:
+        """Whether it does not conform, or was not loaded; warnings alone do not break it."""
+        return bool(self.backend.failure or failing_causes(self.causes))
 
     def status(self, clause: str) -> str:
         """Return the status of `clause`, "lost" for no verdict, "" where none was asked for."""
