@@ -72,6 +72,10 @@ class Model(nn.Module):
 )
 SCALES = "base = base * (2 * length / self.max_len - 1) ** (self.dim / (self.dim - 2))"
 WRAPS = "places = places % self.max_len"
+CLAUSES = [
+    ("RotaryEmbedding", ROTARY, "rotary.too-long"),
+    ("Model", MODEL, "language_model.too-long-input"),
+]
 
 
 @pytest.mark.parametrize(("name", "code"), [("RotaryEmbedding", ROTARY), ("Model", MODEL)])
@@ -80,26 +84,14 @@ def test_dynamic_scaling_is_a_question(tmp_path: Path, name: str, code: str) -> 
         adapted(tmp_path, name, code)
 
 
-@pytest.mark.parametrize(
-    ("name", "code", "clause"),
-    [
-        ("RotaryEmbedding", ROTARY, "rotary.too-long"),
-        ("Model", MODEL, "language_model.too-long-input"),
-    ],
-)
+@pytest.mark.parametrize(("name", "code", "clause"), CLAUSES)
 def test_the_advised_length_has_it_judged(
     tmp_path: Path, name: str, code: str, clause: str
 ) -> None:
     assert broken(adapted(tmp_path, name, code, given={"max_len": 1_000_000}), clause) == []
 
 
-@pytest.mark.parametrize(
-    ("name", "code", "clause"),
-    [
-        ("RotaryEmbedding", ROTARY, "rotary.too-long"),
-        ("Model", MODEL, "language_model.too-long-input"),
-    ],
-)
+@pytest.mark.parametrize(("name", "code", "clause"), CLAUSES)
 def test_positions_that_begin_anew_are_a_violation(
     tmp_path: Path, name: str, code: str, clause: str
 ) -> None:

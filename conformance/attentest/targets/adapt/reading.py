@@ -137,6 +137,10 @@ class Offered(Unclear):
     """Code that computes its component with an option, which the text names."""
 
 
+class Unexplained(Unclear):
+    """A whole model that is called and built, and whose numbers no option gives."""
+
+
 class Uncovered(Unclear):
     """Code that the spec does not describe: the name of a component changes nothing of that."""
 

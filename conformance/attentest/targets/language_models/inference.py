@@ -10,7 +10,7 @@ from torch import nn
 from attentest.analysis.lines.recording import Place as CodePlace
 from attentest.results.verdict import Location
 from attentest.targets.adapt.probing import undisturbed
-from attentest.targets.adapt.reading import Reading, Unclear
+from attentest.targets.adapt.reading import Reading, Unclear, Unexplained
 from attentest.targets.language_models.building import PROBE, Build, Building, building
 from attentest.targets.language_models.calling import (
     Arguments,
@@ -95,7 +95,8 @@ def infer(
     found, mistaken, begun = search(one.reader, *one.given), None, None
     if found is None:
         around = one.with_experts() if one.mixtures else one.reader
-        question = _experts(name, one, around) or _question(name, around)
+        experts = _experts(name, one, around)
+        question = Unclear(experts) if experts else Unexplained(_question(name, around))
         begun = _departure(around)  # before another search knows more of the numbers
         read = read_with_mistake(
             one,
@@ -104,7 +105,7 @@ def infer(
             and not may_be_ordered(probe_of(built, sizes), call, reading.given),
         )
         if read is None:
-            raise Unclear(question)
+            raise question
         found, mistaken, line = read
         begun = line or begun
     if (held := section_of(found.views)) and not is_in_sections(built):
@@ -176,17 +177,14 @@ def _departure(reader: Reader) -> CodePlace | None:
     return reader.begun or reader.trace.departure(before=missing)
 
 
-NO_OPTION = "no option of the specification gives its numbers"
-
-
 def _question(name: str, reader: Reader) -> str:
     known = f" (it computes those of {reader.suspected.words})" if reader.suspected else ""
     late = " The search was ended by its time limit." if reader.is_late else ""
     begun = _departure(reader)
     line = f"; those that it computes instead begin at {shown_line(begun)}" if begun else ""
     return (
-        f"{name} was read as a decoder-only model, and {NO_OPTION}: the first that are computed "
-        f"nowhere in it are {reader.reached[1]}{known}{line}."
+        f"{name} was read as a decoder-only model, and no option of the specification gives its "
+        f"numbers: the first that are computed nowhere in it are {reader.reached[1]}{known}{line}."
         f"{late} Either that is a mistake, or a design that the specification does not have: "
         f"compare it with its formula (attentest explain language_model), or name the classes of "
         f"its parts, one by one. A choice that it makes is declared with --choice NAME=OPTION."

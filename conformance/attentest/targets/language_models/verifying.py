@@ -72,24 +72,44 @@ def compared(
     near: float = NEAR,
 ) -> str:
     """Return how the output of one of the `calls` differs from the reference; "" for not at all."""
-    fitted = backend.limits.fitted(sizes)
-    choices = Choices.of(backend.choices)
-    if choices.key_heads != "fewer":
-        fitted = fitted.but(kv_heads=0)
-    parameters = draw("language_model", fitted, choices, np.random.default_rng(1))
-    given = Setting(fitted, choices, parameters)
-    around: AbstractContextManager[None] = widened() if wide else undisturbed()
+    given, asked = drawn(backend, sizes), list(calls)
     try:
-        with around:
-            part = backend.build("language_model", fitted, precision=precision)
-            part.load({name: one.astype(precision) for name, one in parameters.items()})
-            answers = [(inputs, np.asarray(part(*inputs), dtype=np.float64)) for inputs in calls]
+        outputs = answers(backend, given, asked, precision, wide=wide)
         room = near if wide else ROOM[precision]
-        found = (_apart(one, actual, language_model(given, *one), room) for one, actual in answers)
+        pairs = zip(asked, outputs, strict=True)
+        found = (_apart(one, actual, language_model(given, *one), room) for one, actual in pairs)
         wrong = next(filter(None, found), "")
     except Exception as failure:  # code that a user wrote may raise anything
         wrong = f"it raised {summary(failure, 120)}"
-    return wrong and f"at {_words(fitted)} {wrong}"
+    return wrong and f"at {_words(given.sizes)} {wrong}"
+
+
+def drawn(backend: Backend, sizes: Sizes) -> Setting:
+    """Return the setting of the reference at `sizes`, as far as `backend` serves them."""
+    fitted, choices = backend.limits.fitted(sizes), Choices.of(backend.choices)
+    if choices.key_heads != "fewer":
+        fitted = fitted.but(kv_heads=0)
+    parameters = draw("language_model", fitted, choices, np.random.default_rng(1))
+    return Setting(fitted, choices, parameters)
+
+
+def answers(
+    backend: Backend,
+    given: Setting,
+    calls: Iterable[Inputs],
+    precision: str = "float64",
+    *,
+    wide: bool = True,
+) -> list[Floats]:
+    """Return the outputs for `calls` under the sizes and parameters of `given`.
+
+    Raises whatever the code raises.
+    """
+    around: AbstractContextManager[None] = widened() if wide else undisturbed()
+    with around:
+        part = backend.build("language_model", given.sizes, precision=precision)
+        part.load({name: one.astype(precision) for name, one in given.parameters.items()})
+        return [np.asarray(part(*inputs), dtype=np.float64) for inputs in calls]
 
 
 def _apart(inputs: Inputs, actual: Floats, expected: Floats, room: float) -> str:

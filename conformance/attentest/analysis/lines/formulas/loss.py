@@ -80,7 +80,7 @@ def _smoothed(formula: Formula, target: Step, keep: Step) -> Step:
     )
     if formula.sizes.smoothing:
         wanted.mistakes = list(_other_shares(formula))
-    shares = _SHARED[formula.choices.smoothed_mass] + words
+    shares = words - _LEFT_OUT[formula.choices.smoothed_mass]
 
     def before(target: Array, keep: Array) -> Array:
         rate = formula.sizes.smoothing
@@ -95,8 +95,8 @@ def _smoothed(formula: Formula, target: Step, keep: Step) -> Step:
     return wanted
 
 
-_SHARED = {"all-words": 0, "other-words": -1, "other-real-words": -2}
-"""The number of words that the mass is shared among, less that of all."""
+_LEFT_OUT = {"all-words": 0, "other-words": 1, "other-real-words": 2}
+"""The number of words that get no share of the mass."""
 
 _SHARES = {
     "all-words": "1 - rate for the target, and rate / V more for every word",

@@ -7,12 +7,11 @@ import numpy as np
 from attentest.targets.adapt.reading import Reading, Unclear
 from attentest.targets.adapt.rotary.longer import places_beyond
 from attentest.targets.language_models.building import Building
-from attentest.targets.language_models.numbers.tracing import widened
-from attentest.targets.language_models.verifying import TRIED
-from attentest_spec import Backend, Choices, Sizes
+from attentest.targets.language_models.verifying import TRIED, answers, drawn
+from attentest_spec import Backend, Choices
 from attentest_spec.language_model import language_model
-from attentest_spec.parameters import draw, learned_positions
-from attentest_spec.setting import Array, Floats, Setting
+from attentest_spec.parameters import learned_positions
+from attentest_spec.setting import Floats
 
 _GREATEST, _LONGER = 6, 9
 """The greatest length that a model is built for, and that of the text which it is given."""
@@ -35,15 +34,15 @@ def demand_same_beyond(name: str, backend: Backend, building: Building, reading:
     limit = backend.limits.length
     if not own or reading.anyway or learned_positions(choices) or (limit and limit < _LONGER):
         return
-    sizes = backend.limits.fitted(TRIED[0].but(max_length=_GREATEST))
-    if choices.key_heads != "fewer":
-        sizes = sizes.but(kv_heads=0)
-    parameters = draw("language_model", sizes, choices, np.random.default_rng(1))
+    given = drawn(backend, TRIED[0].but(max_length=_GREATEST))
+    sizes = given.sizes
     tokens = np.random.default_rng(2).integers(0, sizes.target_vocabulary, size=(2, _LONGER))
-    actual = _answer(backend, sizes, parameters, tokens)
-    if actual is None or actual.shape[:2] != tokens.shape:
+    try:
+        (actual,) = answers(backend, given, [(tokens, None, None)])
+    except Exception:  # code that a user wrote may raise anything, and may refuse the text
         return
-    given = Setting(sizes, choices, parameters)
+    if actual.shape[:2] != tokens.shape:
+        return
     beyond = places_beyond(len(tokens), _LONGER, sizes.max_length)
     known = (language_model(given, tokens, None, one) for one in beyond)
     if any(_alike(actual, one) for one in known):
@@ -61,20 +60,6 @@ def _argument(building: Building) -> str:
     """Return the argument that carries the greatest length, "" for none."""
     found = re.search(r"(\w+)=sizes\.max_length\b", building.expression)
     return found[1] if found else ""
-
-
-def _answer(
-    backend: Backend, sizes: Sizes, parameters: dict[str, Floats], tokens: Array
-) -> Floats | None:
-    """Return the output for a text, None where it is refused."""
-    try:
-        with widened():
-            part = backend.build("language_model", sizes)
-            part.load(parameters)
-            found = part(tokens, None, None)
-    except Exception:  # code that a user wrote may raise anything
-        return None
-    return np.asarray(found, dtype=np.float64)
 
 
 def _alike(actual: Floats, expected: Floats) -> bool:

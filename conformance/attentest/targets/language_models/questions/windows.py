@@ -12,11 +12,9 @@ from attentest.targets.adapt.reading import Reading, Windowed
 from attentest.targets.adapt.unspecified.windows import LONG, edge
 from attentest.targets.language_models.building import Building
 from attentest.targets.language_models.limits import LONGEST
-from attentest.targets.language_models.numbers.tracing import widened
-from attentest.targets.language_models.verifying import TRIED
+from attentest.targets.language_models.verifying import TRIED, answers, drawn
 from attentest.targets.signatures import constructor_arguments
 from attentest_spec import Backend, Choices
-from attentest_spec.parameters import draw
 
 _ENOUGH = 4096
 """A window that is longer than all texts of clauses."""
@@ -38,7 +36,7 @@ def demand_no_window(name: str, backend: Backend, built: Building, reading: Read
     limit, choices = backend.limits.length, Choices.of(backend.choices)
     if reading.anyway or (limit and limit < LONG) or choices.attention_window != "none":
         return
-    wide = _window(backend, choices)
+    wide = _window(backend)
     if not wide:
         return
     own = next((own for own, _ in _windows(built)), "")
@@ -50,20 +48,15 @@ def demand_no_window(name: str, backend: Backend, built: Building, reading: Read
     )
 
 
-def _window(backend: Backend, choices: Choices) -> int:
+def _window(backend: Backend) -> int:
     """Return the number of tokens that see the first one in one layer, 0 for all of them."""
-    sizes = backend.limits.fitted(TRIED[0].but(layers=1, max_length=LONG))
-    if choices.key_heads != "fewer":
-        sizes = sizes.but(kv_heads=0)
-    parameters = draw("language_model", sizes, choices, np.random.default_rng(1))
-    tokens = np.random.default_rng(2).integers(0, sizes.target_vocabulary, size=(1, LONG))
+    given = drawn(backend, TRIED[0].but(layers=1, max_length=LONG))
+    words = given.sizes.target_vocabulary
+    tokens = np.random.default_rng(2).integers(0, words, size=(1, LONG))
     other = tokens.copy()
-    other[:, 0] = (tokens[:, 0] + 1) % sizes.target_vocabulary
+    other[:, 0] = (tokens[:, 0] + 1) % words
     try:
-        with widened():
-            part = backend.build("language_model", sizes)
-            part.load(parameters)
-            first, second = (np.asarray(part(one, None, None)) for one in (tokens, other))
+        first, second = answers(backend, given, [(one, None, None) for one in (tokens, other)])
     except Exception:  # code that a user wrote may raise anything
         return 0
     return edge(torch.from_numpy(np.abs(first - second).max((0, 2))))

@@ -10,9 +10,9 @@ from torch import nn
 from attentest.targets.adapt.parameters.building import RATIOS
 from attentest.targets.adapt.parameters.stacks import lists_of_layers
 from attentest.targets.adapt.parameters.units import Unit, squeezed, units
-from attentest.targets.adapt.reading import Reading, Unclear
+from attentest.targets.adapt.reading import Reading, Unclear, Unexplained
 from attentest.targets.language_models.calling import Call, is_causal, probe_tokens
-from attentest.targets.language_models.inference import NO_OPTION, called
+from attentest.targets.language_models.inference import called
 from attentest.targets.language_models.numbers.tracing import widened
 from attentest.targets.language_models.ordering import with_order
 from attentest.targets.language_models.probing import probe_of, probe_sizes
@@ -36,7 +36,7 @@ def adapt_layers(question: Unclear, thing: Any, reading: Reading, name: str, rea
 
     Raises the `question` about the whole where it has another head, or does not hide later tokens.
     """
-    unread = NO_OPTION in str(question) and not reading.component
+    unread = isinstance(question, Unexplained) and not reading.component
     if not (unread and is_language_model(thing, reading, name)):
         raise question
     built, _, call = called(thing, name, reading)
