@@ -2,8 +2,8 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from copy import deepcopy
+from dataclasses import dataclass
 from itertools import permutations, product
-from math import sqrt
 from typing import Any
 
 import numpy as np
@@ -12,13 +12,12 @@ from torch import Tensor, nn
 
 from attentest.analysis.identify.norms import EPSILONS, options
 from attentest.targets.adapt.adapter import Adapter
-from attentest.targets.adapt.parameters.found import Observed
+from attentest.targets.adapt.parameters.found import FoundTable, Observed
 from attentest.targets.adapt.parameters.trials.open_choices import LOOSE
 from attentest.targets.adapt.parameters.trials.trial import places, read
-from attentest.targets.adapt.probing import Probe, undisturbed
+from attentest.targets.adapt.probing import SIZES, Probe, undisturbed
 from attentest_spec import Choices, Sizes
 from attentest_spec.choices import Value
-from attentest_spec.mapping import Table
 from attentest_spec.oracles import ORACLES
 from attentest_spec.parameters import shapes
 from attentest_spec.setting import Floats, Setting
@@ -37,80 +36,86 @@ _SINGLE = 1e-4
 """The relative error within which results in float32 follow a formula."""
 
 
-def epsilon_of_precision(probe: Probe, adapter: Adapter) -> str:
-    """Recognise an RMS norm with the machine epsilon, as torch has it where none is given."""
-    (x,) = probe.given(adapter).values()
-    rows = x / x.square().mean(-1, keepdim=True).sqrt()
-    epsilon = torch.finfo(torch.float64).eps
-    size = sqrt(epsilon)
-    usual, small = (probe.called(adapter, {"x": one}) for one in (rows, rows * size))
-    if isinstance(usual, str) or isinstance(small, str) or usual.shape != x.shape:
-        return ""
-    if not torch.allclose(small, usual * sqrt(0.5), rtol=LOOSE, atol=0):
-        return ""
-    return (
-        f"its epsilon is that of each precision ({epsilon:.2g} in float64, as of rms_norm of torch "
-        f"without one), and the spec has one for all: give it one, such as 1e-6"
-    )
+@dataclass(frozen=True)
+class Norm:
+    """A norm as it was built, with its parameters by their canonical names.
+
+    `call` takes what was built and rows.
+    """
+
+    component: str
+    built: object
+    call: Callable[..., Any]
+    held: Mapping[str, Floats]
+    sizes: Sizes
+
+    def rows(self) -> "_Rows | None":
+        """Return the rows that it gives in float64."""
+        return _Rows.of(self.component, lambda x: self.call(self.built, x), self.held, self.sizes)
+
+    def rows_in_single(self) -> "_Rows | None":
+        """Return the rows that it gives in float32."""
+        built = deepcopy(self.built)
+        single = built.float() if isinstance(built, nn.Module) else built
+        return _Rows.of(
+            self.component, lambda x: self.call(single, x.float()), self.held, self.sizes
+        )
 
 
-def other_epsilon(
-    seen: Observed, call: Callable[..., Any], component: str, table: Table, known: Choices
-) -> str:
+def norm_of(probe: Probe, adapter: Adapter, found: FoundTable, known: Choices) -> Norm | None:
+    """Return the norm that was read, None for other components and for unknown parameters."""
+    component = adapter.component
+    if component not in _OF_NORMS:
+        return None
+    seen = found.observed
+    if seen is None:
+        every = shapes(component, SIZES, known).items()
+        plain = {name: np.full(shape, float(name == "gain")) for name, shape in every}
+        return Norm(component, probe.built, adapter, plain, SIZES)
+    own, sizes = seen.run.own, seen.sizes
+    held = read(places(component, found.table, own, sizes, known), own, sizes)
+    if shapes(component, sizes, known).keys() - held.keys():
+        return None  # one number for all columns, for instance, is no gain
+    return Norm(component, seen.module, adapter, held, sizes)
+
+
+def other_epsilon(norm: Norm, known: Choices) -> str:
     """Recognise a norm of which only small rows differ from the formula under `known`.
 
     An epsilon that depends on the width fits at one width, and at no other one.
     """
-    if component not in _OF_NORMS:
-        return ""
-    held = read(places(component, table, seen.run.own, seen.sizes, known), seen.run.own, seen.sizes)
-    if shapes(component, seen.sizes, known).keys() - held.keys():
-        return ""  # one number for all columns, for instance, is no gain
-    rows = _Rows.of(component, lambda x: call(seen.module, x), held, seen.sizes)
-    if rows is None or not rows.follow(_large(component, known, held)):
+    rows = norm.rows()
+    if rows is None or not rows.follow(_large(norm.component, known, norm.held)):
         return ""
     if not rows.fit(known):
-        alone = _in_single(seen, call, component, held)  # it may be judged in that alone
+        alone = norm.rows_in_single()  # it may be judged in that alone
         fits = alone is not None and alone.fit(known, error=_SINGLE)
-        return "" if fits else _sentence(component, "its")
-    own = epsilon_in_single(seen, call, component, table, known)
+        return "" if fits else _sentence(norm.component, "its")
+    own = epsilon_in_single(norm, known)
     if own is None:
         return ""
     return (
-        f"its epsilon is {own:g} in float32 and {known[_OF_NORMS[component][0]]:g} in float64, and "
-        f"the spec has one for all precisions: give it one"
+        f"its epsilon is {own:g} in float32 and {known[_OF_NORMS[norm.component][0]]:g} in "
+        f"float64, and the spec has one for all precisions: give it one"
     )
 
 
-def epsilon_in_single(
-    seen: Observed, call: Callable[..., Any], component: str, table: Table, known: Choices
-) -> float | None:
+def epsilon_in_single(norm: Norm, known: Choices) -> float | None:
     """Return the usual epsilon that a norm has in float32 alone, with that of `known` in float64.
 
     None where it has that of `known` in float32, too, or none that is usual.
     """
-    if component not in _OF_NORMS:
-        return None
-    held = read(places(component, table, seen.run.own, seen.sizes, known), seen.run.own, seen.sizes)
-    double = _Rows.of(component, lambda x: call(seen.module, x), held, seen.sizes)
+    double = norm.rows()
     if double is None or not double.fit(known):
         return None
-    rows = _in_single(seen, call, component, held)
-    name, *_ = _OF_NORMS[component]
+    rows = norm.rows_in_single()
+    name, *_ = _OF_NORMS[norm.component]
     if rows is None or rows.fit(known, error=_SINGLE):
         return None
     return next(
         (one for one in EPSILONS if one and rows.fit(known.but(**{name: one}), error=_SINGLE)),
         None,
     )
-
-
-def _in_single(
-    seen: Observed, call: Callable[..., Any], component: str, held: Mapping[str, Floats]
-) -> "_Rows | None":
-    """Return the rows that a norm gives in float32."""
-    single = deepcopy(seen.module).float()
-    return _Rows.of(component, lambda x: call(single, x.float()), held, seen.sizes)
 
 
 def inner_epsilon(seen: Observed) -> str:

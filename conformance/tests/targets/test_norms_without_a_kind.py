@@ -5,8 +5,6 @@ from pathlib import Path
 import pytest
 from mistaken_code import adapted, asked_or_broken, broken
 
-from attentest.targets.adapt import Unclear
-
 CODE = """
 import torch
 from torch import nn
@@ -41,10 +39,12 @@ def test_layer_norm_stays_one(tmp_path: Path) -> None:
     assert broken(backend, "layer_norm.formula") == []
 
 
-def test_epsilon_of_each_precision_is_asked_about(tmp_path: Path) -> None:
+def test_epsilon_of_each_precision_is_judged_in_one(tmp_path: Path) -> None:
     code = CODE.replace(ROOT, "F.rms_norm(x, (x.size(-1),))", 1)
-    with pytest.raises(Unclear, match="its epsilon is that of each precision"):
-        adapted(tmp_path, "norm", code)
+    backend = adapted(tmp_path, "norm", code)
+    assert any("judged in float32 alone" in one for one in backend.assumed)
+    assert backend.limits.precisions == ("float32",)
+    assert broken(backend, "rms_norm.formula", "rms_norm.epsilon") == []
 
 
 @pytest.mark.parametrize(

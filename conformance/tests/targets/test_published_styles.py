@@ -68,9 +68,11 @@ def test_wrong_rms_norm_with_an_epsilon_of_none_is_a_violation():
 
 
 @pytest.mark.parametrize("norm", [BareRMSNorm, rms_norm])
-def test_rms_norm_with_the_epsilon_of_each_precision_is_one_question(norm):
-    with pytest.raises(Uncovered, match=r"epsilon is that of each precision .*give it one"):
-        attentest.adapted(norm, component="rms_norm")
+def test_rms_norm_with_the_epsilon_of_each_precision_is_judged_in_one(norm):
+    read = attentest.adapted(norm, component="rms_norm")
+    assert read.limits.precisions == ("float32",)
+    with pytest.raises(Uncovered, match=r"epsilon is .* in float32 and .* in float64.*give it one"):
+        attentest.adapted(norm, component="rms_norm", strict=True)
 
 
 def waves(length: int, width: int) -> Tensor:

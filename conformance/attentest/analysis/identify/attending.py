@@ -1,10 +1,12 @@
 """Search for the choices inside attention that only code of later models makes."""
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import product
+from itertools import groupby, product
 
 import numpy as np
 
+from attentest.analysis.identify.norms import EPSILONS, with_epsilon
 from attentest.analysis.identify.parts import Part
 from attentest.analysis.identify.station import Station
 from attentest.analysis.identify.structure import WEIGHTED, has_buckets
@@ -35,8 +37,14 @@ TURNED = ("attention_rotary", "rotary_pairs", "rotary_base", "rotary_arithmetic"
 _NEAR = 0.1
 """A difference that no rounding makes, not even in half precision."""
 
-_EPSILONS: tuple[Value, ...] = (1e-6, 1e-5, 1e-8)
+_EPSILONS: tuple[Value, ...] = (1e-6, 1e-5, *(one for one in EPSILONS if one not in (1e-6, 1e-5)))
 """The epsilons of the norms of queries and keys that are tried."""
+
+_SMALL = 1e-3
+"""The scale of queries and keys at which epsilons in use show, in single precision as well."""
+
+_OF_SCORES = re.compile(r"(^|\.)(query|key)\.(weight|bias)$")
+"""The parameters that queries and keys are projected by."""
 
 
 def wide_sizes(sizes: Sizes, head: int = HEAD) -> Sizes:
@@ -61,19 +69,32 @@ def attending(probe: Probe, base: Choices, parts: Sequence[Value] = ("whole",)) 
     part = Part(probe.component, probe, base)
     try:
         station = Station.of(probe, part.drawn(), several_steps(part))
+        small = _small(part)
     except (Absent, BackendError, Violation):
         return None
     order = ("built-in", "by-mask") if probe.component == "multi_head_attention" else ("by-mask",)
     found = (one for start in _placed(base) for one in _candidates(start, order, parts))
     near = (one for one in found if station.distance(one) <= _NEAR)  # a tolerance takes longer
-    exact = (fine for one in near for fine in normalised(one))
-    return next((one for one in exact if station.fits(one)), None)
+    exact = (fine for one in near for fine in _with_epsilons(small, one))
+    return next((one for one in exact if station.fits(one) and small.fits(one)), None)
+
+
+def _small(part: Part) -> Station:
+    """Return the answer of attention to small queries and keys, where epsilons of norms show."""
+    scaled = {
+        name: values * (_SMALL if _OF_SCORES.search(name) else 1.0)
+        for name, values in part.drawn().items()
+    }
+    return Station.of(part.probe, scaled, several_steps(part))
 
 
 def _placed(base: Choices) -> list[Choices]:
-    """Return `base` with each weight and place of norms of queries and keys that have weights."""
+    """Return `base` with each weight and place of norms of queries and keys, as its own allow.
+
+    Where it has none, they may have been normalised without a weight.
+    """
     if base.query_key_norm not in WEIGHTED:
-        return [base]
+        return [base, base.but(query_key_norm="per-head", rms_weight="none")]
     options = product(("weight", "one-plus-weight"), ("before-rotation", "after-rotation"))
     return [base.but(rms_weight=one, query_key_norm_place=place) for one, place in options]
 
@@ -84,6 +105,15 @@ def normalised(base: Choices) -> list[Choices]:
         return [base]
     options = product(("as-computed", "float32"), _EPSILONS)
     return [base.but(rms_arithmetic=one, rms_epsilon=epsilon) for one, epsilon in options]
+
+
+def _with_epsilons(station: Station, base: Choices) -> Iterator[Choices]:
+    """Yield :func:`normalised` choices, and of each arithmetic the epsilon that comes closest."""
+    for alike in groupby(normalised(base), lambda one: one.rms_arithmetic):
+        every = list(alike[1])
+        yield from every
+        if base.query_key_norm in WEIGHTED:
+            yield with_epsilon(station, every[0], "rms_epsilon")
 
 
 def bucket_options(

@@ -16,7 +16,13 @@ from torch.nn import functional
 from attentest.targets.adapt.adapter import Adapter
 from attentest.targets.adapt.parameters.behaviour import BATCH, QUERIES, Fired, Sample
 from attentest.targets.adapt.parameters.found import Observed
-from attentest.targets.adapt.parameters.norm_kinds import LAYERED, RMS, is_rms
+from attentest.targets.adapt.parameters.norm_kinds import (
+    EPSILONS,
+    LAYERED,
+    RMS,
+    is_layer_norm,
+    is_rms,
+)
 from attentest.targets.adapt.parameters.trials.clock import Clock
 from attentest.targets.adapt.parameters.trials.open_choices import LOOSE
 from attentest.targets.adapt.parameters.trials.trial import fitting, places, read
@@ -26,7 +32,7 @@ from attentest.targets.adapt.probing import SIZES, Probe, undisturbed
 from attentest_spec import CHOICES, Choices, Sizes
 from attentest_spec.choices import Value
 from attentest_spec.layer_norm import layer_norm
-from attentest_spec.mapping import Table
+from attentest_spec.mapping import Table, locate
 from attentest_spec.parameters import learned_positions
 from attentest_spec.positional_encoding import table
 from attentest_spec.setting import Floats, Setting
@@ -74,6 +80,7 @@ def recognised(
             (_one_plus_gain(seen, component, table, known) for _ in range(1)),
             (_centred_over_positions(seen, component, table, known) for _ in range(1)),
             (_rms_norm(fired, component, table) for fired in seen.run.fired),
+            (_centred_heads(fired, table) for fired in seen.run.fired),
             (_positions_added(fired, seen.run.samples[0], component) for fired in seen.run.fired),
             (_gate(fired, held, seen.run.own, component) for fired in seen.run.fired),
             (_norm_first(fired, held, seen, component) for fired in seen.run.fired),
@@ -111,6 +118,15 @@ def _rms_norm(fired: Fired, component: str, table: Table) -> str:
     where = f"{fired.path} " if fired.path else "it "
     advice = "" if fired.path else ", which --as rms_norm judges"
     return f"{where}{RMS}{advice}"
+
+
+def _centred_heads(fired: Fired, table: Table) -> str:
+    """Recognise a layer norm of queries or keys, where the spec has RMS norms alone."""
+    gains = [name for name in ("query_norm.gain", "key_norm.gain") if name in table]
+    norms = [locate(name, table).name.rpartition(".")[0] for name in gains]
+    if fired.path not in norms or is_rms(fired) or not is_layer_norm(fired):
+        return ""
+    return f"{fired.path} subtracts the mean: it is a layer norm of queries or keys"
 
 
 def _one_plus_gain(seen: Observed, component: str, table: Table, known: Choices) -> str:
@@ -154,10 +170,6 @@ def _close(seen: Observed, expected: Floats) -> bool:
     """Say whether a norm returned what is expected, up to its epsilon."""
     output = seen.run.samples[0].output
     return bool(np.abs(expected - output).max() <= EPSILONS * np.abs(output).max())
-
-
-EPSILONS = 1e-3
-"""Largest relative difference of an output that the epsilon of a norm can explain."""
 
 
 def _norm_first(fired: Fired, held: list[Unit], seen: Observed, component: str) -> str:

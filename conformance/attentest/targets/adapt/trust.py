@@ -46,7 +46,7 @@ from attentest.targets.adapt.unspecified.polarity import demand_polarity
 from attentest.targets.adapt.unspecified.stack_ends import scaled_or_combined
 from attentest.targets.adapt.unspecified.windows import window
 from attentest.targets.adapt.wrappers.core import adds_at_zero
-from attentest.targets.epsilons import epsilon_of_precision, inner_epsilon, other_epsilon
+from attentest.targets.epsilons import inner_epsilon, norm_of, other_epsilon
 from attentest_spec import Choices, Table
 from attentest_spec.choices import Value
 from attentest_spec.torch import to_array
@@ -140,7 +140,7 @@ def _of_numbers(
     choices = {**found.choices, **_measured(findings)}
     routing.demand_weights(code, adapter, found, choices, declared)
     if not other and not any("epsilon" in one for one in declared):
-        other = _of_epsilon(code, probe, adapter, found, Choices.of(dict(choices)))
+        other = _of_epsilon(probe, adapter, found, Choices.of(dict(choices)))
     other = other or rms_function(code.name, probe, adapter)
     other = other or in_turn(code, adapter, found, Choices.of(dict(choices)))
     if not other and explained(findings):
@@ -241,14 +241,10 @@ def _without_a_place(code: Code, names: Iterable[str]) -> Uncovered:
     )
 
 
-def _of_epsilon(
-    code: Code, probe: Probe, adapter: Adapter, found: FoundTable, known: Choices
-) -> str:
+def _of_epsilon(probe: Probe, adapter: Adapter, found: FoundTable, known: Choices) -> str:
     """Return what is said of an epsilon that no option has, "" for all else than norms."""
-    own = epsilon_of_precision(probe, adapter) if code.component == "rms_norm" else ""
-    if own or not found.observed:
-        return own
-    return other_epsilon(found.observed, adapter, code.component, found.table, known)
+    norm = norm_of(probe, adapter, found, known)
+    return other_epsilon(norm, known) if norm else ""
 
 
 def apart(sentence: str) -> str:

@@ -3,6 +3,8 @@
 from collections.abc import Iterator, Mapping
 from math import isclose
 
+import numpy as np
+
 from attentest.targets.adapt.code import Code
 from attentest.targets.adapt.components import squashed
 from attentest.targets.adapt.names import EPSILON
@@ -18,6 +20,10 @@ UNUSUAL = (
     "assumed {}={:.4g}, as measured: if you meant {:g}, as torch has it, this is a mistake; "
     "--choice {}=NUMBER judges another"
 )
+OF_PRECISION = (
+    "assumed {}={:.4g}, as measured: that of float64, as torch has it where none is given; "
+    "--choice {}=NUMBER judges another"
+)
 CONTRADICTED = (
     "assumed {choice}={found:.4g}, as measured, though the argument {own} is {given:g}: a mistake "
     "if that is meant; --choice {choice}={given:g} judges it"
@@ -26,7 +32,8 @@ NONE_AT_ALL = (
     "assumed {choice}=0, as measured: a row of {rows} has no value; if an epsilon is meant, this "
     "is a mistake; --choice {choice}=NUMBER judges it"
 )
-USUAL = (1e-3, 1e-5, 1e-6, 1e-7, 1e-8, 1e-12)
+_OF_SINGLE, _OF_DOUBLE = (float(np.finfo(one).eps) for one in (np.float32, np.float64))
+USUAL = (1e-3, 1e-5, 1e-6, 1e-7, 1e-8, 1e-12, _OF_SINGLE)
 """The epsilons of norms that libraries have as defaults."""
 
 _ROWS = {"norm_epsilon": "one number", "rms_epsilon": "zeros"}
@@ -72,5 +79,7 @@ def _said(choice: str, found: float, given: Mapping[str, float]) -> Iterator[str
         yield CONTRADICTED.format(choice=choice, found=found, own=own, given=value)
     elif found == 0:
         yield NONE_AT_ALL.format(choice=choice, rows=_ROWS[choice])
+    elif isclose(found, _OF_DOUBLE, rel_tol=0.01):
+        yield OF_PRECISION.format(choice, found, choice)
     elif not any(isclose(found, one, rel_tol=0.01) for one in (*USUAL, *given.values())):
         yield UNUSUAL.format(choice, found, 1e-5, choice)

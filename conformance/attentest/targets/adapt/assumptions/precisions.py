@@ -11,7 +11,7 @@ from attentest.targets.adapt.adapter import Adapter
 from attentest.targets.adapt.limits import any_masks
 from attentest.targets.adapt.parameters.found import FoundTable
 from attentest.targets.adapt.probing import Probe
-from attentest.targets.epsilons import epsilon_in_single
+from attentest.targets.epsilons import epsilon_in_single, norm_of
 from attentest.targets.single import SINGLE, in_single
 from attentest_spec import Backend, Choices, Limits
 
@@ -48,11 +48,12 @@ def single_alone(
     if rounded is not None:
         return Single(*rounded, SINGLE)
     name = _EPSILONS.get(adapter.component, "")
-    if not name or found.observed is None:
+    if not name:
         return None
     shown = {own: one.measured for own, one in findings.items() if one.measured is not None}
     known = Choices.of({**found.choices, **shown})
-    own = epsilon_in_single(found.observed, adapter, adapter.component, found.table, known)
+    norm = norm_of(probe, adapter, found, known)
+    own = epsilon_in_single(norm, known) if norm else None
     if own is None:
         return None
     limits = replace(backend.limits, precisions=("float32",))

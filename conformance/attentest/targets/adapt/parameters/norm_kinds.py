@@ -12,6 +12,9 @@ from attentest.targets.adapt.parameters.units import Unit
 LAYERED = ("residual", "encoder_layer", "decoder_layer", "encoder", "decoder", "model")
 """The components that hold norms of one kind."""
 
+EPSILONS = 1e-3
+"""Largest relative difference of an output that the epsilon of a norm can explain."""
+
 RMS = "does not subtract the mean: it is an RMS norm"
 """The end of what is said of a layer norm that is an RMS norm by its numbers."""
 
@@ -44,3 +47,23 @@ def is_rms(fired: Fired) -> bool:
     ratio = (y / x) / (y / x)[:1]
     wanted = np.sqrt(np.square(x[:1]).mean(-1) / np.square(x).mean(-1))[:, None]
     return bool(np.ptp(wanted) >= LOOSE and np.abs(ratio / wanted - 1).max() <= LOOSE)
+
+
+def is_layer_norm(fired: Fired) -> bool:
+    """Say whether a module weights the columns of rows without their mean, divided by its spread.
+
+    Each column of the result is a straight line over that column of the layer norm.
+    """
+    if len(fired.inputs) != 1 or fired.inputs[0].shape != fired.output.shape:
+        return False
+    x, y = (one.reshape(-1, one.shape[-1]) for one in (fired.inputs[0], fired.output))
+    spread = x.std(-1, keepdims=True)
+    if len(x) < 3 or x.shape[-1] < 2 or not spread.min() > 0:
+        return False
+    normed = (x - x.mean(-1, keepdims=True)) / spread
+    for column, found in zip(normed.T, y.T, strict=True):
+        line = np.stack([column, np.ones_like(column)], axis=-1)
+        left = found - line @ np.linalg.lstsq(line, found)[0]
+        if np.abs(left).max() > EPSILONS * np.abs(y).max():
+            return False
+    return True
