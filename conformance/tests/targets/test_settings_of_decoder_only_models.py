@@ -1,11 +1,13 @@
 """Settings that a decoder-only model is made with, as classes without declared fields hold them."""
 
 import importlib.util
+import re
 import sys
 from pathlib import Path
 
 import pytest
 
+import attentest
 from attentest.targets.adapt.reading import Reading, Unclear
 from attentest.targets.language_models.building import PROBE, Building, building
 
@@ -168,3 +170,15 @@ def test_model_that_refuses_fewer_heads_of_keys_has_as_many_as_of_queries(tmp_pa
         made = built(tmp_path, DECLARED.replace("pad_token_id", "n_kv_heads"))
     assert "n_kv_heads=sizes.heads" in made.expression
     assert "assumed as many heads of keys as of queries" in "\n".join(made.doubts)
+
+
+def test_class_of_another_file_is_not_taken_for_settings_that_are_read_by_key(
+    tmp_path: Path,
+) -> None:
+    other = "class Config:\n    def __init__(self, vocab_size=9, n_embd=9):\n        pass\n"
+    (tmp_path / "other.py").write_text(other, encoding="utf-8")
+    source = re.sub(r"config\.(\w+)", r'config["\1"]', MODEL)
+    (tmp_path / "own.py").write_text(source.replace("FLAVOUR", '"plain"'), encoding="utf-8")
+    with pytest.raises(Unclear) as asked:  # it returns no logits
+        attentest.adapted(f"{tmp_path / 'own.py'}:GPT")
+    assert "Config" not in str(asked.value)

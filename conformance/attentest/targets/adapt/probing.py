@@ -134,8 +134,11 @@ class Probe:
         """Return the place of rows for positions, or for numbers (B, L) that change nothing."""
 
         def rows(numbers: Tensor) -> Any:
-            with undisturbed():
-                return adapter.call(self.built, {adapter.arguments.roles["x"]: numbers})
+            try:
+                with undisturbed():
+                    return adapter.call(self.built, {adapter.arguments.roles["x"]: numbers})
+            except Exception:  # code that a user wrote may raise anything
+                return None
 
         named = adapter.layout.fold != "ids"
         return rows_of(result, output) if named or ignores_numbers(rows, output[:2]) else None

@@ -23,6 +23,7 @@ from attentest.targets.language_models.beside import question_on_others, unused_
 from attentest.targets.language_models.building import PROBE, Build, building
 from attentest.targets.language_models.calling import POSITION_FORMS
 from attentest.targets.language_models.continuing import with_cache
+from attentest.targets.language_models.epsilons import closest_epsilons
 from attentest.targets.language_models.inference import Inferred, infer
 from attentest.targets.language_models.limits import demand_answer_as_built, limits_of
 from attentest.targets.language_models.numbers.losses import question_on_loss
@@ -96,6 +97,8 @@ def adapt_language_model(
         limits,
         profile,
     )
+    others = closest_epsilons(_backend(adapter), reading.choices)
+    adapter = replace(adapter, choices={**adapter.choices, **others})
     if inferred.mistake:
         adapter, said = _with_mistake(adapter, inferred.mistake)
         return replace(_told(adapter, said, reading), mistaken=inferred.mistaken)

@@ -44,6 +44,8 @@ def settings_classes(thing: Callable[..., Any], own: str) -> Sequence[type]:
     """
     parameter = constructor_arguments(thing).get(own)
     read = fields_read_of(thing, own)
+    if _is_read_by_key(thing, own):
+        read |= {"__getitem__"}
     annotated = _annotated(parameter.annotation) if parameter is not None else []
     for found in classes_near(thing, _is_named, _NO_SETTINGS):
         fitting = list(dict.fromkeys(one for _, one in found if read <= _fields_of(one)))
@@ -120,6 +122,19 @@ def _annotated(annotation: Any) -> list[str]:
 
 
 @lru_cache(maxsize=1024)
+def _is_read_by_key(thing: Callable[..., Any], own: str) -> bool:
+    """Say whether the code of the constructor reads the argument `own` by a word in brackets."""
+    nodes = ast.walk(_tree(getattr(thing, "__init__", thing)))
+    return any(
+        isinstance(one, ast.Subscript)
+        and isinstance(one.value, ast.Name)
+        and one.value.id == own
+        and isinstance(one.slice, ast.Constant)
+        and isinstance(one.slice.value, str)
+        for one in nodes
+    )
+
+
 def fields_read_of(thing: Callable[..., Any], own: str) -> frozenset[str]:
     """Return the fields of the argument `own` that the code of the constructor reads."""
     found: set[str] = set()
