@@ -86,3 +86,19 @@ def test_a_mistake_in_a_network_of_constant_width_is_a_violation() -> None:
 def test_width_that_is_one_multiple_for_all_small_models_is_no_constant() -> None:
     with pytest.raises(Unclear, match=r"256 at 2, .*2304 at 768\): it rounds the width"):
         attentest.adapted(RoundedFarUp, component="feed_forward")
+
+
+class GivenRoundedUp(Network):
+    """An argument for the inner width is rounded up to an even number."""
+
+    def __init__(self, dim: int, hidden_dim: int) -> None:
+        nn.Module.__init__(self)
+        hidden_dim += hidden_dim % 2
+        self.inner = nn.Linear(dim, hidden_dim)
+        self.outer = nn.Linear(hidden_dim, dim)
+
+
+def test_given_width_that_is_rounded_is_a_question() -> None:
+    """The rounded width is that of the model at the sizes at which it is read."""
+    with pytest.raises(Unclear, match="an inner width of 12 where it is built with 11"):
+        attentest.adapted(GivenRoundedUp, component="feed_forward")

@@ -31,6 +31,9 @@ _TRIED = (
 _WIDE = SIZES.but(d_model=768, heads=1)
 """Sizes at which a width that is rounded up to a large multiple is no constant any more."""
 
+_OTHER_INNER = SIZES.but(d_ff=21)
+"""Sizes with another inner width: one that is rounded may be as wide as the model by chance."""
+
 _PARTS = 64
 """The largest denominator of the ratio of the two widths."""
 
@@ -114,9 +117,14 @@ def shared_inner(probe: Probe, table: Table) -> float | None:
 
 
 def demand_inner_width(code: Code, probe: Probe, table: Table) -> None:
-    """Raise Unclear where the inner width is not the one that the code is built with."""
+    """Raise Unclear where the inner width is not the one that the code is built with.
+
+    Matrices may be square, as wide as the model whatever that is.
+    """
     width = _inner_width(probe.built, table, SIZES.d_model)
-    if width not in (None, SIZES.d_ff, SIZES.d_model):
+    wide = _inner_width(_built(code, _OTHER_INNER), table, SIZES.d_model)
+    square = wide == width == SIZES.d_model
+    if width not in (None, SIZES.d_ff) and not square:
         raise Unclear(
             f"{code.name} has an inner width of {width} where it is built with {SIZES.d_ff}: it "
             f"rounds or scales the width that it is given.",
