@@ -30,6 +30,14 @@ def _signature(thing: Callable[..., Any]) -> dict[str, inspect.Parameter]:
         return dict(inspect.signature(thing).parameters)
 
 
+def returned(thing: Callable[..., Any]) -> Any:
+    """Return the annotation of what `thing` returns, that of an empty signature for none."""
+    try:
+        return inspect.signature(thing, eval_str=True).return_annotation
+    except Exception:  # an annotation may be imported for type checkers alone, or be none at all
+        return inspect.signature(thing).return_annotation
+
+
 def _keywords(thing: type, name: str) -> dict[str, inspect.Parameter]:
     """Return what the constructor of `thing` looks up in its **keywords, or hands on."""
     line = [one for one in thing.__mro__ if "__init__" in vars(one)]

@@ -73,7 +73,7 @@ MOST = 120
 _FREE = ("target_vocabulary", "d_model", "heads", "layers", "d_ff", "max_length")
 """The sizes that an argument without a telling name may be."""
 
-_NEEDED = ("target_vocabulary", "d_model", "heads", "layers")
+NEEDED = ("target_vocabulary", "d_model", "heads", "layers")
 """The sizes without which a model is no design, but one model."""
 
 _FIXED: Mapping[str, str] = {
@@ -206,8 +206,17 @@ def _by_maker(thing: Callable[..., Any], name: str, reading: Reading) -> Iterato
         options = Options(space, reading, maker)
         for expression in islice(options.expressions(maker, maker.__name__), MOST):
             built = Building(expression, space, (said,), maker)
-            if built.known.issuperset(_NEEDED):  # another one may train its model
-                yield built
+            if built.known.issuperset(NEEDED) and _makes(built, thing):
+                yield built  # another one may train its model
+
+
+def _makes(built: Building, thing: Any) -> bool:
+    """Say whether an object of the class `thing` is built, and no model that it is a part of."""
+    try:
+        with undisturbed():
+            return isinstance(built(PROBE), thing)
+    except Exception:  # code that a user wrote may raise anything
+        return False
 
 
 def failure_of(built: Building) -> str:
@@ -223,7 +232,7 @@ def failure_of(built: Building) -> str:
     shapes = [set(one.shape) for one in module.parameters() if one.dim() > 1]
     if {PROBE.target_vocabulary, PROBE.d_model} not in shapes:
         return f"it holds no table of {PROBE.target_vocabulary} tokens by {PROBE.d_model}"
-    missing = [one for one in _NEEDED if one not in built.known]
+    missing = [one for one in NEEDED if one not in built.known]
     if missing:
         return f"nothing in it is {' and '.join(missing)}"
     if len(list(deeper.parameters())) <= len(list(module.parameters())):

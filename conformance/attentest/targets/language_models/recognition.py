@@ -11,6 +11,7 @@ from attentest.targets.adapt.reading import Reading, Unclear
 from attentest.targets.language_models.building import PROBE
 from attentest.targets.language_models.calling import AT_START, MASKS, is_causal, is_none
 from attentest.targets.language_models.inference import called
+from attentest.targets.language_models.makers import makes_language_models
 from attentest.targets.language_models.mistaken import means_order
 from attentest.targets.language_models.probing import probe_of
 
@@ -30,7 +31,12 @@ _EMBEDS = re.compile(r"(?i)vocab|embed|tokens|input_ids")
 
 
 def is_language_model(thing: Any, reading: Reading, name: str) -> bool:
-    """Say whether `thing` is a class of decoder-only models: by its name, or as probing shows."""
+    """Say whether `thing` is a class of decoder-only models: by its name, or as probing shows.
+
+    It may be a function that makes them, too.
+    """
+    if inspect.isfunction(thing):
+        return makes_language_models(thing, reading, name)
     if not inspect.isclass(thing) or not issubclass(thing, nn.Module) or thing is nn.Module:
         return False
     if reading.component:

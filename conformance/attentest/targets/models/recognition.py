@@ -189,6 +189,12 @@ class Recognition:
             if is_language_model(thing, Reading(), name):
                 apart = has_parts_to_judge(thing, name)
                 found[name] = (None, set()) if apart else _built(thing, name)
+        classes = set(found)
+        for name, thing in definitions(self.module):
+            if inspect.isfunction(thing) and is_language_model(thing, Reading(), name):
+                made = _built(thing, name)
+                if type(made[0]).__name__ not in classes:  # else its class is judged by itself
+                    found[name] = made
         return found
 
     @cached_property
@@ -214,9 +220,10 @@ class Recognition:
     @cached_property
     def _makers(self) -> dict[str, str]:
         """The functions of the file that make models, by the names of the classes made."""
+        found = {**self._language_models, **self._models}
         return {
             type(model).__name__: name
-            for name, (model, _) in self._models.items()
+            for name, (model, _) in found.items()
             if inspect.isfunction(getattr(self.module, name))
         }
 
