@@ -19,13 +19,8 @@ from attentest.results.text import summary
 from attentest.targets.adapt.components import squashed
 from attentest.targets.adapt.names import (
     CONFIGURATION,
-    EPSILON,
     HEAD_WIDTH,
     KEY_HEADS,
-    OF_EXPERTS,
-    RATIO,
-    SIZES,
-    words,
 )
 from attentest.targets.adapt.objects.configuration import holds_settings
 from attentest.targets.adapt.objects.keyword_settings import KeptFields, is_of_keywords, kept_fields
@@ -39,8 +34,19 @@ from attentest.targets.adapt.reading import Reading, Unclear
 from attentest.targets.constants.copies import copied
 from attentest.targets.constants.models import assumed_of, size_constants
 from attentest.targets.kernels import demand_runnable
+from attentest.targets.language_models.parts import (
+    class_for,
+    parts_assumed,
+    parts_near,
+    several_parts,
+)
 from attentest.targets.language_models.settings import (
+    EXPERTS,
+    FIXED,
+    HALF,
+    ROTARY,
     SHARED_HEADS,
+    USUAL,
     decodes,
     doubts_of,
     is_beyond,
@@ -76,35 +82,8 @@ _FREE = ("target_vocabulary", "d_model", "heads", "layers", "d_ff", "max_length"
 NEEDED = ("target_vocabulary", "d_model", "heads", "layers")
 """The sizes without which a model is no design, but one model."""
 
-_FIXED: Mapping[str, str] = {
-    **dict.fromkeys(words("modeltype quantization moe rotaryscaling ropescaling dtype"), "None"),
-    **dict.fromkeys(words("multipleof paddingmultiple padmultiple padtomultipleof"), "1"),
-    **dict.fromkeys(words("device"), '"cpu"'),
-    **dict.fromkeys(words("maxbatchsize maxbatch maxbsz maxbs"), "64"),  # more than is judged
-}
-"""Values of arguments that are no size, whatever their default is."""
-
-_USUAL: Mapping[str, str] = {
-    **dict.fromkeys((*RATIO, *words("expansionratio mlpexpansion")), "4"),
-    **dict.fromkeys(EPSILON, "1e-5"),
-    **dict.fromkeys(words("bias usebias qkvbias qknorm tieweights tiewordembeddings"), "True"),
-    **dict.fromkeys(words("ropetheta ropebase theta rotarybase base"), "10000.0"),
-}
-"""Values of arguments that are required, and no size."""
-
-
 _SETTINGS = ("config", "configuration", "cfg", "args", "settings", "hparams", "hyperparameters")
 """Last letters of the name of a class of settings."""
-
-_EXPERTS = {own: size for size in OF_EXPERTS for own in SIZES[size] if own != "k"}
-"""Names of the numbers of experts, and of those that are chosen."""
-
-_ROTARY = words("rotarydim rotarydims rotdim ropedim rotaryndims rotaryembdim nropedims")
-"""Names of the number of columns of a head that are turned."""
-
-_HALF = "sizes.d_model // sizes.heads // 4 * 2"
-"""Half of the columns of a head, an even number."""
-
 
 @dataclass(frozen=True)
 class Building:
@@ -136,11 +115,12 @@ Build = Callable[[Callable[..., Any], str, Reading], Building]
 
 def building(thing: Callable[..., Any], name: str, reading: Reading) -> Building:
     """Return how the model that `thing` makes is built; Unclear where no way fits."""
-    space = space_of(thing, name)
+    space = space_of(thing, name, reading)
     failures = []
     options = Options(space, reading, thing)
     expressions = list(islice(options.expressions(thing, name), MOST))
-    for built in (Building(one, space, doubts_of(thing, one, space)) for one in expressions):
+    said = parts_assumed(thing, reading.given)
+    for built in (Building(one, space, doubts_of(thing, one, space) + said) for one in expressions):
         failure = failure_of(built)
         if not failure:
             return built
@@ -158,6 +138,7 @@ def building(thing: Callable[..., Any], name: str, reading: Reading) -> Building
     verb = "is" if len(options.unknown) == 1 else "are"
     named = " and ".join(options.unknown)
     unknown = f" Nothing says what {named} {verb}." if options.unknown else ""
+    unknown += several_parts(thing, "", options.unknown)
     raise Unclear(
         f"{name} could not be built as a decoder-only model.{unknown}{tried} Say what an argument "
         f"is with --argument SIZE=NAME ({', '.join((*_FREE, 'kv_heads'))}), or fix one with "
@@ -165,11 +146,12 @@ def building(thing: Callable[..., Any], name: str, reading: Reading) -> Building
     )
 
 
-def space_of(thing: Callable[..., Any], name: str) -> dict[str, Any]:
-    """Return the names of the file of `thing`, and of the classes of settings near it."""
+def space_of(thing: Callable[..., Any], name: str, reading: Reading) -> dict[str, Any]:
+    """Return the names of the file of `thing`, and of classes of settings and parts near it."""
     home = sys.modules.get(thing.__module__)
     own = {} if "." in name else {name: thing}
-    around = {"SimpleNamespace": SimpleNamespace, **settings_near(thing)}
+    parts = parts_near(thing, reading.given)
+    around = {"SimpleNamespace": SimpleNamespace, **settings_near(thing), **parts}
     return {**around, **(vars(home) if home else {}), **own}
 
 
@@ -274,11 +256,12 @@ class Options:
         self.top = top
         self.counted = counted or {}
         self.unknown: list[str] = []
+        self.open: list[Any] = []
 
     def expressions(self, thing: Callable[..., Any], name: str) -> Iterator[str]:
         """Yield the calls of `thing` that names allow, the likeliest first."""
         arguments = constructor_arguments(thing)
-        found = {own: self._code(own, one, arguments) for own, one in arguments.items()}
+        found = {own: self._code(thing, own, one, arguments) for own, one in arguments.items()}
         found |= dict.fromkeys(layers_off(found, arguments))
         required = [
             own
@@ -293,11 +276,21 @@ class Options:
             yield f"{name}({', '.join(f'{own}={code}' for own, code in codes.items() if code)})"
 
     def _code(
-        self, own: str, parameter: inspect.Parameter, arguments: Mapping[str, inspect.Parameter]
+        self,
+        thing: Callable[..., Any],
+        own: str,
+        parameter: inspect.Parameter,
+        arguments: Mapping[str, inspect.Parameter],
     ) -> str | None:
         """Return the expression for the argument `own`, None for its default or for no idea."""
         if own in self.counted:
             return self.counted[own]
+        part = class_for(thing, parameter, self.reading.given)
+        if part is not None and part not in self.open:
+            self.open.append(part)  # a part that takes one of its own kind has no end
+            made = next(self.expressions(part, part.__name__), "")
+            self.open.pop()
+            return made
         if own in self.reading.given:
             return repr(self.reading.given[own])
         made = self._configuration(own, parameter, arguments) or member_of(parameter, self.space)
@@ -312,18 +305,18 @@ class Options:
         said = next((size for size, one in self.reading.arguments.items() if one == own), "")
         if said:
             return _size(said)
-        if name in _FIXED and not (name == "dtype" and isinstance(default, str)):
-            return _FIXED[name]
-        if isinstance(default, (bool, str)):
+        if name in FIXED and not (name == "dtype" and isinstance(default, str)):
+            return FIXED[name]
+        if isinstance(default, (bool, str, dict, list)):
             return None
-        if name in _ROTARY and default is not None:
-            return _HALF
+        if name in ROTARY and default is not None:
+            return HALF
         if name in KEY_HEADS:
             return SHARED_HEADS
         if name in HEAD_WIDTH:
             return "sizes.d_model // sizes.heads"
-        if name in _EXPERTS and default is inspect.Parameter.empty:
-            return f"sizes.{_EXPERTS[name]}"
+        if name in EXPERTS and default is inspect.Parameter.empty:
+            return f"sizes.{EXPERTS[name]}"
         found = next(sizes_named(name, [squashed(one) for one in held], ""), "")
         if found.endswith("_pad"):  # an id that is no token of the probe is one of no padding
             return "None" if is_beyond(default, PROBE) else None
@@ -331,7 +324,7 @@ class Options:
             return _size(found)
         if "drop" in name and not isinstance(default, nn.Module) and not is_width(default):
             return "sizes.dropout"
-        return _USUAL.get(name) if default is inspect.Parameter.empty else None
+        return USUAL.get(name) if default is inspect.Parameter.empty else None
 
     def _configuration(
         self, own: str, parameter: inspect.Parameter, arguments: Mapping[str, inspect.Parameter]

@@ -97,6 +97,6 @@ def _is_made(node: ast.expr | None, held: Mapping[str, Any]) -> bool:
 
 def _is_given_sizes(thing: Callable[..., Any], reading: Reading, name: str) -> bool:
     """Say whether names explain all required arguments of `thing`, and the sizes of a model."""
-    options = Options(space_of(thing, name), reading, thing)
+    options = Options(space_of(thing, name, reading), reading, thing)
     first = next(options.expressions(thing, name), "")
     return not options.unknown and sizes_in(first).issuperset(NEEDED)
