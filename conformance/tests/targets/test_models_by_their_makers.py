@@ -67,3 +67,34 @@ def test_a_name_for_no_annotation_is_no_class_of_settings(tmp_path):
     path.write_text(f"import inspect\n\n{flat}\n\nempty = inspect.Parameter.empty\n")
     backend = attentest.adapted(f"{path}:Transformer")
     assert not any("empty()" in one for one in backend.understood)
+
+
+def test_class_of_words_that_cannot_be_made_is_a_question(tmp_path):
+    path = tmp_path / "words.py"
+    path.write_text(
+        """
+from torch import nn
+
+
+class Vocabulary:
+    def __init__(self, tokens):
+        self.tokens = list(tokens)
+
+
+class Model(nn.Module):
+    def __init__(self, src, trg):
+        super().__init__()
+        self.src, self.trg = src, trg
+
+    def forward(self, src, trg):
+        return self.trg(trg)
+
+
+def build_model(cfg: dict = None, src_vocab: Vocabulary = None, trg_vocab: Vocabulary = None):
+    tables = [nn.Embedding(len(one.tokens), cfg["width"]) for one in (src_vocab, trg_vocab)]
+    return Model(*tables)
+"""
+    )
+    for name in ("Model", "build_model"):
+        with pytest.raises(Unclear, match=f"{name} could not be built as a whole model"):
+            attentest.adapted(f"{path}:{name}")

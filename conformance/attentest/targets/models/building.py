@@ -259,12 +259,18 @@ class _Options:
             return next(self._sizes(squashed(name), held, ""), None) or _usual(name)
 
         one_vocabulary = DISTINCT.but(target_vocabulary=DISTINCT.source_vocabulary)
-        beside = {
-            other: eval(code, {"sizes": one_vocabulary})
+        codes = {
+            other: code
             for other, one in arguments.items()
             if other != own
             for code in islice(self._for(other, one, {other: one}, ""), 1)
         }
+        space = {**self.space, "sizes": one_vocabulary}
+        try:
+            with undisturbed():
+                beside = {other: eval(code, space) for other, code in codes.items()}
+        except Exception:  # an object that an argument gets may not be made of sizes
+            return
         made = Configurations(
             lambda config: _called_once(self.top(**{**beside, own: config})),
             fill,
