@@ -78,6 +78,34 @@ def functions_that_build(thing: type) -> list[Callable[..., Any]]:
     return []
 
 
+def named_builders(thing: Any) -> str:
+    """Return a sentence with functions of the package of the class `thing` that build it.
+
+    "" for none. They are found in the source alone, and have the fewest required arguments.
+    """
+    home = sys.modules.get(getattr(thing, "__module__", ""))
+    file = getattr(home, "__file__", None) or ""
+    if not (inspect.isclass(thing) and home and file.endswith(".py") and home.__package__):
+        return ""
+    if file_modules.is_private(home.__name__):
+        return ""
+    found = [
+        (_required(node), f"{_dotted(one, home)}:{node.name}")
+        for one in file_modules.python_files(_root(home), _MOST)
+        for node in _body(one)
+        if isinstance(node, ast.FunctionDef) and node.name in _builders(one, thing)
+    ]
+    listed = ", ".join(name for _, name in sorted(found)[:3])
+    return f" Functions that build it are targets too: {listed}." if listed else ""
+
+
+def _required(node: ast.FunctionDef) -> int:
+    """Return the number of arguments of a function that have no default."""
+    held = node.args
+    given = len(held.defaults) + len([one for one in held.kw_defaults if one is not None])
+    return len(held.posonlyargs) + len(held.args) + len(held.kwonlyargs) - given
+
+
 def _builders(file: Path, thing: type) -> list[str]:
     """Return the functions of `file` that call `thing` and return something."""
     found = []

@@ -80,7 +80,9 @@ def _of_groups(source: str, name: str) -> dict[str, inspect.Parameter]:
                 targets=[ast.Tuple(elts=[ast.Name(id=group), *_])],
                 value=ast.Call(args=[ast.Constant(value=str(prefix)), ast.Name(id=held)]),
             ) if held == name and prefix.endswith("_"):
-                for own in re.findall(rf"\b{group}(?:\[|\.get\(|\.pop\()\s*[\"'](\w+)[\"']", source):
+                for own in re.findall(
+                    rf"\b{group}(?:\[|\.get\(|\.pop\()\s*[\"'](\w+)[\"']", source
+                ):
                     kind = inspect.Parameter.KEYWORD_ONLY
                     found[prefix + own] = inspect.Parameter(prefix + own, kind, default=None)
     return found

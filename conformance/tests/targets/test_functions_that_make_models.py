@@ -135,5 +135,5 @@ def test_functions_that_do_other_work_are_not_run(tmp_path, monkeypatch):
 
 def test_function_of_arrays_is_no_maker(tmp_path):
     source = "def gpt2(inputs, wte, wpe, blocks, n_head):\n    return wte[inputs] @ wte.T\n"
-    with pytest.raises(Unclear, match="returns a torch.nn.Module"):
+    with pytest.raises(Unclear, match="makes the model at sizes"):
         adapted(tmp_path, "gpt2", source, component="language_model")

@@ -3,10 +3,11 @@
 import pytest
 from mistaken_code import adapted, asked_or_broken, broken
 
+import attentest
 from attentest.targets.adapt import Unclear
 from attentest.targets.signatures import constructor_arguments
 
-LAYERS = '''
+LAYERS = """
 import torch
 from torch import nn
 
@@ -64,7 +65,7 @@ class Wrapper(nn.Module):
     def forward(self, tokens):
         places = torch.arange(tokens.shape[1])
         return self.head(self.layers(self.words(tokens) + self.places(places)))
-'''
+"""
 CLAUSE = "language_model.formula"
 
 
@@ -131,3 +132,17 @@ def test_keywords_of_a_prefix_are_arguments():
         return {}, {}
 
     assert [*constructor_arguments(Grouped)] == ["attn_dim_head", "attn_flash", "dim"]
+
+
+def test_functions_of_the_package_that_build_a_class_are_named(tmp_path, monkeypatch):
+    folder = tmp_path / "written_package"
+    folder.mkdir()
+    (folder / "__init__.py").write_text("")
+    wrapper = LAYERS.replace("layers: Layers", "layers").replace("dim = layers", "dim = layers[0]")
+    (folder / "classes.py").write_text(wrapper)
+    maker = "from written_package.classes import Layers, Wrapper\n\n\ndef small(vocab, **others):\n"
+    maker += "    return Wrapper(num_tokens=vocab, layers=[Layers(**others)])\n"
+    (folder / "sizes.py").write_text(maker)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    with pytest.raises(Unclear, match=r"build it are targets too: written_package\.sizes:small"):
+        attentest.adapted("written_package.classes:Wrapper", component="language_model")

@@ -25,10 +25,7 @@ from attentest.targets.adapt.names import (
 from attentest.targets.adapt.objects.configuration import holds_settings
 from attentest.targets.adapt.objects.keyword_settings import KeptFields, is_of_keywords, kept_fields
 from attentest.targets.adapt.objects.made_settings import made_settings
-from attentest.targets.adapt.objects.settings import (
-    settings_classes,
-    settings_near,
-)
+from attentest.targets.adapt.objects.settings import settings_classes, settings_near
 from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.adapt.reading import Reading, Unclear
 from attentest.targets.constants.copies import copied
@@ -57,7 +54,7 @@ from attentest.targets.language_models.settings import (
     with_all_heads,
 )
 from attentest.targets.models.size_names import sizes_named
-from attentest.targets.neighbours import functions_that_build
+from attentest.targets.neighbours import functions_that_build, named_builders
 from attentest.targets.signatures import constructor_arguments, sizes_in
 from attentest_spec import Sizes
 
@@ -84,6 +81,7 @@ NEEDED = ("target_vocabulary", "d_model", "heads", "layers")
 
 _SETTINGS = ("config", "configuration", "cfg", "args", "settings", "hparams", "hyperparameters")
 """Last letters of the name of a class of settings."""
+
 
 @dataclass(frozen=True)
 class Building:
@@ -135,10 +133,9 @@ def building(thing: Callable[..., Any], name: str, reading: Reading) -> Building
             return built
     tried = f" Built as {failures[0][0]}: {failures[0][1]}." if failures else ""
     demand_runnable(name, failures[0][1] if failures else "")
-    verb = "is" if len(options.unknown) == 1 else "are"
-    named = " and ".join(options.unknown)
-    unknown = f" Nothing says what {named} {verb}." if options.unknown else ""
-    unknown += several_parts(thing, "", options.unknown)
+    named = f"{' and '.join(options.unknown)} {'is' if len(options.unknown) == 1 else 'are'}"
+    unknown = f" Nothing says what {named}." if options.unknown else ""
+    unknown += several_parts(thing, "", options.unknown) + named_builders(thing)
     raise Unclear(
         f"{name} could not be built as a decoder-only model.{unknown}{tried} Say what an argument "
         f"is with --argument SIZE=NAME ({', '.join((*_FREE, 'kv_heads'))}), or fix one with "

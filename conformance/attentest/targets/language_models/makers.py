@@ -18,8 +18,26 @@ from attentest.targets.language_models.probing import probe_of, probe_sizes
 from attentest.targets.signatures import returned, sizes_in
 
 _WORK = frozenset(
-    "bench benchmark convert eval evaluate export fine finetune fit generate load main plot "
-    "profile run sample test train".split()
+    [
+        "bench",
+        "benchmark",
+        "convert",
+        "eval",
+        "evaluate",
+        "export",
+        "fine",
+        "finetune",
+        "fit",
+        "generate",
+        "load",
+        "main",
+        "plot",
+        "profile",
+        "run",
+        "sample",
+        "test",
+        "train",
+    ]
 )
 """First words of the names of functions that do more than to make a model."""
 

@@ -41,6 +41,7 @@ from attentest.targets.models.configurations import Configurations
 from attentest.targets.models.size_names import size_by_words, sizes_named
 from attentest.targets.models.tables.vocabularies import Vocabulary, with_vocabularies
 from attentest.targets.models.trials import Building, around, trial
+from attentest.targets.neighbours import named_builders
 from attentest.targets.signatures import constructor_arguments
 
 MOST = 200
@@ -304,7 +305,7 @@ class _Options:
             f"is with --argument SIZE=NAME ({', '.join(SIZES)}), or fix one with "
             f"--give NAME=VALUE (in Python: arguments={{SIZE: NAME}}, given={{NAME: VALUE}}); "
             f"--as encoder judges its encoder alone. A function that builds the model is a target "
-            f"too: FILE.py:NAME."
+            f"too: FILE.py:NAME.{named_builders(thing)}"
         )
 
 
