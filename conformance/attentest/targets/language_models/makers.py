@@ -10,6 +10,7 @@ from typing import Any
 from torch import nn
 
 from attentest.targets.adapt.components import words_of
+from attentest.targets.adapt.names import words
 from attentest.targets.adapt.reading import Reading, Unclear
 from attentest.targets.language_models.building import NEEDED, Options, space_of
 from attentest.targets.language_models.calling import is_causal
@@ -18,26 +19,10 @@ from attentest.targets.language_models.probing import probe_of, probe_sizes
 from attentest.targets.signatures import returned, sizes_in
 
 _WORK = frozenset(
-    [
-        "bench",
-        "benchmark",
-        "convert",
-        "eval",
-        "evaluate",
-        "export",
-        "fine",
-        "finetune",
-        "fit",
-        "generate",
-        "load",
-        "main",
-        "plot",
-        "profile",
-        "run",
-        "sample",
-        "test",
-        "train",
-    ]
+    words(
+        "bench benchmark convert eval evaluate export finetune fit generate load main plot profile "
+        "run sample test train"
+    )
 )
 """First words of the names of functions that do more than to make a model."""
 
