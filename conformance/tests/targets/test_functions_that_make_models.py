@@ -123,6 +123,13 @@ def test_mistake_in_what_a_function_makes_is_found(tmp_path, right, wrong):
     assert asked_or_broken(tmp_path, "writer", MODEL, right, wrong, "language_model.formula")
 
 
+def test_function_of_a_model_that_is_not_causal_is_no_silent_one(tmp_path):
+    wrong = MODEL.replace("is_causal=True", "is_causal=False").replace("writer", "tiny_gpt")
+    (tmp_path / "own.py").write_text(wrong)
+    found = {one.name: one.component for one in members(str(tmp_path / "own.py"))}
+    assert found["tiny_gpt"] == "language_model"
+
+
 def test_functions_that_do_other_work_are_not_run(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     file = tmp_path / "own.py"

@@ -10,6 +10,7 @@ import attentest
 from attentest.judging.bench import Bench
 from attentest.judging.judge import judge
 from attentest.targets.adapt import Unclear
+from attentest.targets.members import members
 
 SOUND = (SUPPORT / "wild_models" / "annotated.py").read_text()
 CLASSES, _, MAKER = SOUND.partition("def make_model(")
@@ -58,6 +59,26 @@ def test_a_class_whose_parts_are_handed_to_it_is_asked_for_what_builds_it(tmp_pa
 def test_two_functions_that_build_a_model_are_one_question(tmp_path):
     with pytest.raises(Unclear, match="EncoderDecoder could not be"):
         read(tmp_path, CLASSES, MAKER, MAKER)
+
+
+@pytest.mark.proof
+def test_a_function_by_any_name_that_is_given_both_vocabularies_is_judged(tmp_path):
+    path = tmp_path / "small.py"
+    path.write_text(SOUND.replace("def make_model(", "def tiny("))
+    found = {one.name: (one.component, one.inside) for one in members(str(path))}
+    assert found["tiny"] == ("model", "")
+    assert found["EncoderDecoder"] == ("", "tiny")
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("divisor", ["math.sqrt(self.d_k)", "self.d_k"])
+def test_a_function_by_any_name_is_judged_as_the_model(tmp_path, divisor):
+    path = tmp_path / "small.py"
+    made = SOUND.replace("def make_model(", "def tiny(").replace("math.sqrt(self.d_k)", divisor)
+    path.write_text(made)
+    bench = Bench.for_status(attentest.adapted(f"{path}:tiny"), effort=0.1)
+    right = divisor.startswith("math")
+    assert judge(bench, "model.formula").status == ("pass" if right else "violation")
 
 
 @pytest.mark.proof

@@ -3,13 +3,14 @@
 import ast
 import builtins
 import inspect
+import re
 import textwrap
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from torch import nn
 
-from attentest.targets.adapt.components import words_of
+from attentest.targets.adapt.components import squashed, words_of
 from attentest.targets.adapt.names import words
 from attentest.targets.adapt.reading import Reading, Unclear
 from attentest.targets.language_models.building import NEEDED, Options, space_of
@@ -17,6 +18,12 @@ from attentest.targets.language_models.calling import is_causal
 from attentest.targets.language_models.inference import called
 from attentest.targets.language_models.probing import probe_of, probe_sizes
 from attentest.targets.signatures import returned, sizes_in
+
+NAMED = re.compile(
+    r"(gpt\d*|llama\d*|causallm|(?<!masked)languagemodel|(?<!masked)(?<!m)lm|lmheadmodel|"
+    r"decoderonly(transformer|model)?)$"
+)
+"""Names that only decoder-only models have: a masked language model is an encoder."""
 
 _WORK = frozenset(
     words(
@@ -46,15 +53,20 @@ def makes_language_models(thing: Any, reading: Reading, name: str) -> bool:
         if not returns_module(thing):
             raise Unclear(_NO_MODULE.format(own))
         return True
-    if not _WORK.isdisjoint(words_of(own)[:1]):
+    if not makes_modules(own, thing) or not _is_given_sizes(thing, reading, own):
         return False
-    if not returns_module(thing) or not _is_given_sizes(thing, reading, own):
-        return False
+    if NAMED.search(squashed(own)):
+        return True  # what cannot be read, or is not causal, is asked about as that
     try:
         built, _, call = called(thing, own, reading)
     except Unclear:
         return False
     return is_causal(probe_of(built, probe_sizes(built)), call)
+
+
+def makes_modules(name: str, thing: Callable[..., Any]) -> bool:
+    """Say whether a function returns a module, and does nothing else, as far as its name says."""
+    return _WORK.isdisjoint(words_of(name)[:1]) and returns_module(thing)
 
 
 def returns_module(thing: Callable[..., Any]) -> bool:
