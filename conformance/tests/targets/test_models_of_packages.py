@@ -1,6 +1,7 @@
 """Decoder-only models as packages have them: pad ids, given masks, switches of key heads."""
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -119,6 +120,12 @@ class Cube(torch.autograd.Function):
 
 def test_constants_of_a_file_with_a_function_of_autograd_are_found() -> None:
     assert 4321.0 in constants(nn.Linear(2, 2), Cube)
+
+
+def test_constants_of_settings_are_found_in_their_dictionaries() -> None:
+    model = nn.Linear(2, 2)
+    model.config = SimpleNamespace(rope_parameters={"rope_theta": 7654321.0})
+    assert 7654321.0 in constants(model, Cube)
 
 
 SETTINGS = """
