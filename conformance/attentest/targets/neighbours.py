@@ -136,15 +136,25 @@ _MOST = 400
 
 
 def _files_of_package(home: ModuleType) -> Iterator[list[Path]]:
-    """Yield the other files of the folder of a module of a package, then those of the package."""
+    """Yield the other files of the folder of a module of a package, then those of the package.
+
+    Those with classes that it imports are between these.
+    """
     file = getattr(home, "__file__", None) or ""
     if not file.endswith(".py") or not home.__package__:
         return
     place = Path(file).resolve()
     yield sorted(one for one in place.parent.glob("*.py") if one != place)
+    yield sorted(_imported(home) - {place})
     files = file_modules.python_files(_root(home), _MOST)
     if len(files) < _MOST:
         yield [one for one in files if one != place]
+
+
+def _imported(home: ModuleType) -> set[Path]:
+    """Return the files of the package of `home` that define the classes which it imports."""
+    files = {file_of(one) for one in list(vars(home).values())}
+    return {one for one in files if one is not None and one.is_relative_to(_root(home))}
 
 
 def _root(home: ModuleType) -> Path:

@@ -67,6 +67,34 @@ class Wrapper(nn.Module):
         return self.head(self.layers(self.words(tokens) + self.places(places)))
 """
 CLAUSE = "language_model.formula"
+HANDED = """
+
+class EmbeddingsWithPositions(nn.Module):
+    def __init__(self, d_model, n_vocab, max_len=90):
+        super().__init__()
+        self.words, self.places = nn.Embedding(n_vocab, d_model), nn.Embedding(max_len, d_model)
+
+    def forward(self, tokens):
+        return self.words(tokens) + self.places(torch.arange(tokens.shape[1]))
+
+
+class Generator(nn.Module):
+    def __init__(self, n_vocab, d_model):
+        super().__init__()
+        self.projection = nn.Linear(d_model, n_vocab)
+
+    def forward(self, x):
+        return self.projection(x)
+
+
+class GPT(nn.Module):
+    def __init__(self, decoder: Decoder, src_embed: nn.Module, generator: nn.Module):
+        super().__init__()
+        self.src_embed, self.decoder, self.generator = src_embed, decoder, generator
+
+    def forward(self, x):
+        return self.generator(self.decoder(self.src_embed(x)))
+"""
 
 
 @pytest.mark.proof
@@ -114,6 +142,23 @@ class Embeddings(TextEmbedding):
     )
     with pytest.raises(Unclear, match="--give embedding=Embedding says which one"):
         adapted(tmp_path, "Wrapper", several, component="language_model")
+
+
+def test_class_that_embeds_is_asked_for(tmp_path):
+    with pytest.raises(Unclear) as question:
+        adapted(tmp_path, "GPT", LAYERS + HANDED)
+    assert "Nothing says what src_embed is." in str(question.value)
+    assert "--give src_embed=EmbeddingsWithPositions builds it of" in str(question.value)
+    assert "sizes." not in str(question.value)
+
+
+@pytest.mark.proof
+def test_model_with_the_class_that_is_given_is_judged(tmp_path):
+    given = {"src_embed": "EmbeddingsWithPositions"}
+    backend = adapted(tmp_path, "GPT", LAYERS + HANDED, given=given)
+    assert not broken(backend, CLAUSE)
+    wrong = (LAYERS + HANDED).replace(" / self.width**0.5", " / self.width")
+    assert broken(adapted(tmp_path, "GPT", wrong, given=given), CLAUSE)
 
 
 def test_part_that_takes_one_of_its_own_kind_is_a_question(tmp_path):

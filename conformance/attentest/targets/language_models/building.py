@@ -31,12 +31,7 @@ from attentest.targets.adapt.reading import Reading, Unclear
 from attentest.targets.constants.copies import copied
 from attentest.targets.constants.models import assumed_of, size_constants
 from attentest.targets.kernels import demand_runnable
-from attentest.targets.language_models.parts import (
-    class_for,
-    parts_assumed,
-    parts_near,
-    several_parts,
-)
+from attentest.targets.language_models import parts
 from attentest.targets.language_models.settings import (
     EXPERTS,
     FIXED,
@@ -117,7 +112,7 @@ def building(thing: Callable[..., Any], name: str, reading: Reading) -> Building
     failures = []
     options = Options(space, reading, thing)
     expressions = list(islice(options.expressions(thing, name), MOST))
-    said = parts_assumed(thing, reading.given)
+    said = parts.parts_assumed(thing, reading.given)
     for built in (Building(one, space, doubts_of(thing, one, space) + said) for one in expressions):
         failure = failure_of(built)
         if not failure:
@@ -135,7 +130,7 @@ def building(thing: Callable[..., Any], name: str, reading: Reading) -> Building
     demand_runnable(name, failures[0][1] if failures else "")
     named = f"{' and '.join(options.unknown)} {'is' if len(options.unknown) == 1 else 'are'}"
     unknown = f" Nothing says what {named}." if options.unknown else ""
-    unknown += several_parts(thing, "", options.unknown) + named_builders(thing)
+    unknown += parts.parts_offered(thing, options.unknown) + named_builders(thing)
     raise Unclear(
         f"{name} could not be built as a decoder-only model.{unknown}{tried} Say what an argument "
         f"is with --argument SIZE=NAME ({', '.join((*_FREE, 'kv_heads'))}), or fix one with "
@@ -147,8 +142,8 @@ def space_of(thing: Callable[..., Any], name: str, reading: Reading) -> dict[str
     """Return the names of the file of `thing`, and of classes of settings and parts near it."""
     home = sys.modules.get(thing.__module__)
     own = {} if "." in name else {name: thing}
-    parts = parts_near(thing, reading.given)
-    around = {"SimpleNamespace": SimpleNamespace, **settings_near(thing), **parts}
+    around = {"SimpleNamespace": SimpleNamespace, **settings_near(thing)}
+    around |= parts.parts_near(thing, reading.given)
     return {**around, **(vars(home) if home else {}), **own}
 
 
@@ -266,6 +261,8 @@ class Options:
             if found[own] is None and one.default is inspect.Parameter.empty
         ]
         self.unknown += required
+        if any(parts.is_handed(arguments[own]) for own in required):
+            return
         taken = " ".join(filter(None, found.values()))
         free = [f"sizes.{one}" for one in _FREE if f"sizes.{one}" not in taken]
         for chosen in permutations(free, len(required)):
@@ -282,10 +279,10 @@ class Options:
         """Return the expression for the argument `own`, None for its default or for no idea."""
         if own in self.counted:
             return self.counted[own]
-        part = class_for(thing, parameter, self.reading.given)
+        part = parts.class_for(thing, parameter, self.reading.given)
         if part is not None and part not in self.open:
             self.open.append(part)  # a part that takes one of its own kind has no end
-            made = next(self.expressions(part, part.__name__), "")
+            made = next(self.expressions(part, part.__name__), None)
             self.open.pop()
             return made
         if own in self.reading.given:

@@ -6,17 +6,17 @@ without one it is the only class near the model that is called as the argument i
 
 import inspect
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from torch import nn
 
 from attentest.targets.adapt.components import component_named
 from attentest.targets.adapt.objects.parts import class_given, nearest_parts, several_parts
-from attentest.targets.neighbours import file_of
+from attentest.targets.neighbours import file_of, modules_near
 from attentest.targets.signatures import constructor_arguments
 
-__all__ = ["class_for", "parts_assumed", "parts_near", "several_parts"]
+_EMBEDS = "embed"
 
 
 def class_for(
@@ -33,6 +33,12 @@ def class_for(
         return None
     decoders = [one for one in _extending(found[0]) if component_named(one.__name__) == "decoder"]
     return decoders[0] if len(decoders) == 1 else found[0]
+
+
+def is_handed(parameter: inspect.Parameter) -> bool:
+    """Say whether an argument is annotated as a module: it gets no number."""
+    kind = parameter.annotation
+    return inspect.isclass(kind) and kind is not parameter.empty and issubclass(kind, nn.Module)
 
 
 def _extending(part: type[nn.Module]) -> Iterator[type[nn.Module]]:
@@ -72,3 +78,22 @@ def parts_assumed(thing: Callable[..., Any], given: Mapping[str, Any]) -> tuple[
                 f"with that: --give {parameter.name}=CLASS says another one"
             )
     return tuple(dict.fromkeys(said))
+
+
+def parts_offered(thing: Callable[..., Any], unknown: Collection[str]) -> str:
+    """Return sentences on the classes that may make the arguments that nothing says.
+
+    One that embeds is asked for where there is one class alone, too: it may add no positions.
+    """
+    said = [several_parts(thing, "", unknown)]
+    for own in unknown if inspect.isclass(thing) else ():
+        if _EMBEDS in own.lower() and not several_parts(thing, "", [own]):
+            groups = modules_near(thing, lambda name: _EMBEDS in name.lower())
+            names = list(dict.fromkeys(name for name, _ in next(filter(None, groups), [])))
+            if names:
+                said.append(f" --give {own}={names[0]} builds it of {_among(names)}.")
+    return "".join(said)
+
+
+def _among(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"one of {', '.join(names)}"

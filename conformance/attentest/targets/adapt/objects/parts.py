@@ -42,7 +42,8 @@ def class_given(thing: Callable[..., Any], parameter: inspect.Parameter, value: 
     """
     own = parameter.name
     is_object = is_required(parameter) and parameter.annotation not in (str, "str")
-    if not (isinstance(value, str) and is_object and (is_configuration(own) or part_named(own))):
+    named = is_configuration(own) or part_named(own) or parameter.annotation is nn.Module
+    if not (isinstance(value, str) and is_object and named):
         return None
     for group in classes_near(thing, value.__eq__):
         if group:
