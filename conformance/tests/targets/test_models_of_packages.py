@@ -10,6 +10,7 @@ from torch import nn
 
 import attentest
 from attentest.targets.language_models.numbers.constants import constants
+from attentest.targets.language_models.numbers.tracing import widened
 
 MODEL = """
 import torch
@@ -163,3 +164,12 @@ def test_network_whose_settings_refuse_odd_heads_is_judged_at_even_widths(tmp_pa
     assert not broken(backend, "feed_forward.formula")
     plain = SETTINGS.replace("hidden_size // self.num_heads % 2", "hidden_size < 0")
     assert adapted(tmp_path, "FeedForward", plain).limits.odd_width
+
+
+def test_products_of_groups_are_read_in_double_precision() -> None:
+    rows, matrices = torch.randn(7, 3), torch.randn(2, 3, 4)
+    ends = torch.tensor([5, 7], dtype=torch.int32)
+    with widened():
+        found = torch.nn.functional.grouped_mm(rows.double(), matrices.double(), offs=ends)
+    expected = torch.cat([rows[:5] @ matrices[0], rows[5:] @ matrices[1]])
+    torch.testing.assert_close(found.float(), expected)

@@ -162,6 +162,14 @@ def test_model_with_the_class_that_is_given_is_judged(tmp_path):
         adapted(tmp_path, "GPT", wrong, given=given)
 
 
+@pytest.mark.proof
+def test_question_about_scores_without_a_scale_names_the_choice(tmp_path):
+    plain = LAYERS.replace(" / self.width**0.5", "")
+    with pytest.raises(Unclear, match="declared with --choice score_scale=1"):
+        adapted(tmp_path, "Wrapper", plain)
+    assert not broken(adapted(tmp_path, "Wrapper", plain, choices={"score_scale": 1.0}), CLAUSE)
+
+
 def test_part_that_takes_one_of_its_own_kind_is_a_question(tmp_path):
     endless = LAYERS.replace("layers: Layers", 'layers: "Wrapper"')
     with pytest.raises(Unclear):

@@ -212,7 +212,8 @@ def failure_of(built: Building) -> str:
     if len(list(deeper.parameters())) <= len(list(module.parameters())):
         return f"a third layer adds no parameters{_SHARED * _repeats(deeper, layers=3)}"
     wide = [one for one in shapes if one & {PROBE.d_ff, 2 * PROBE.d_ff}]
-    if "d_ff" in built.known and len(wide) < 2:  # one may be a table of positions
+    packed = any(one.dim() > 2 for one in module.parameters())  # as those of all experts are
+    if "d_ff" in built.known and len(wide) < 2 and not packed:  # one may be a table of positions
         return "it holds no two matrices of the inner width"
     return ""
 
