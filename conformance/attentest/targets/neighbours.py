@@ -78,6 +78,34 @@ def functions_that_build(thing: type) -> list[Callable[..., Any]]:
     return []
 
 
+def named_builders(thing: Any) -> str:
+    """Return a sentence with functions of the package of the class `thing` that build it.
+
+    "" for none. They are found in the source alone, and have the fewest required arguments.
+    """
+    home = sys.modules.get(getattr(thing, "__module__", ""))
+    file = getattr(home, "__file__", None) or ""
+    if not (inspect.isclass(thing) and home and file.endswith(".py") and home.__package__):
+        return ""
+    if file_modules.is_private(home.__name__):
+        return ""
+    found = [
+        (_required(node), f"{_dotted(one, home)}:{node.name}")
+        for one in file_modules.python_files(_root(home), _MOST)
+        for node in _body(one)
+        if isinstance(node, ast.FunctionDef) and node.name in _builders(one, thing)
+    ]
+    listed = ", ".join(name for _, name in sorted(found)[:3])
+    return f" Functions that build it are targets too: {listed}." if listed else ""
+
+
+def _required(node: ast.FunctionDef) -> int:
+    """Return the number of arguments of a function that have no default."""
+    held = node.args
+    given = len(held.defaults) + len([one for one in held.kw_defaults if one is not None])
+    return len(held.posonlyargs) + len(held.args) + len(held.kwonlyargs) - given
+
+
 def _builders(file: Path, thing: type) -> list[str]:
     """Return the functions of `file` that call `thing` and return something."""
     found = []
@@ -108,15 +136,25 @@ _MOST = 400
 
 
 def _files_of_package(home: ModuleType) -> Iterator[list[Path]]:
-    """Yield the other files of the folder of a module of a package, then those of the package."""
+    """Yield the other files of the folder of a module of a package, then those of the package.
+
+    Those with classes that it imports are between these.
+    """
     file = getattr(home, "__file__", None) or ""
     if not file.endswith(".py") or not home.__package__:
         return
     place = Path(file).resolve()
     yield sorted(one for one in place.parent.glob("*.py") if one != place)
+    yield sorted(_imported(home) - {place})
     files = file_modules.python_files(_root(home), _MOST)
     if len(files) < _MOST:
         yield [one for one in files if one != place]
+
+
+def _imported(home: ModuleType) -> set[Path]:
+    """Return the files of the package of `home` that define the classes which it imports."""
+    files = {file_of(one) for one in list(vars(home).values())}
+    return {one for one in files if one is not None and one.is_relative_to(_root(home))}
 
 
 def _root(home: ModuleType) -> Path:

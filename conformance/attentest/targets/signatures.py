@@ -30,6 +30,14 @@ def _signature(thing: Callable[..., Any]) -> dict[str, inspect.Parameter]:
         return dict(inspect.signature(thing).parameters)
 
 
+def returned(thing: Callable[..., Any]) -> Any:
+    """Return the annotation of what `thing` returns, that of an empty signature for none."""
+    try:
+        return inspect.signature(thing, eval_str=True).return_annotation
+    except Exception:  # an annotation may be imported for type checkers alone, or be none at all
+        return inspect.signature(thing).return_annotation
+
+
 def _keywords(thing: type, name: str) -> dict[str, inspect.Parameter]:
     """Return what the constructor of `thing` looks up in its **keywords, or hands on."""
     line = [one for one in thing.__mro__ if "__init__" in vars(one)]
@@ -49,15 +57,35 @@ def _keywords(thing: type, name: str) -> dict[str, inspect.Parameter]:
         )
     handed = re.search(rf"__init__\((?P<rest>[^)]*)\*\*\s*{name}\b", source)
     if handed and len(line) > 1:
-        extended = constructor_arguments(vars(line[1])["__init__"])
+        extended = constructor_arguments(line[1])
         given = [
             one.strip() for one in handed["rest"].split(",") if one.strip() not in ("", "self")
         ]
         placed = len([one for one in given if "=" not in one and not one.startswith("*")])
         named = {one.partition("=")[0].strip() for one in given if "=" in one}
-        open_ = [own for own in extended if own != "self"][placed:]
+        open_ = list(extended)[placed:]
         found |= {own: extended[own] for own in open_ if own not in named}
-    return {**_of_parts(thing, source, name), **found}
+    return {**_of_parts(thing, source, name), **_of_groups(source, name), **found}
+
+
+def _of_groups(source: str, name: str) -> dict[str, inspect.Parameter]:
+    """Return what is looked up in a part of the keywords `name` that a prefix of theirs says.
+
+    That is `attn_dim_head` for `attn, rest = grouped("attn_", keywords)` and `attn["dim_head"]`.
+    """
+    found: dict[str, inspect.Parameter] = {}
+    for one in ast.walk(_parsed(source)):
+        match one:
+            case ast.Assign(
+                targets=[ast.Tuple(elts=[ast.Name(id=group), *_])],
+                value=ast.Call(args=[ast.Constant(value=str(prefix)), ast.Name(id=held)]),
+            ) if held == name and prefix.endswith("_"):
+                for own in re.findall(
+                    rf"\b{group}(?:\[|\.get\(|\.pop\()\s*[\"'](\w+)[\"']", source
+                ):
+                    kind = inspect.Parameter.KEYWORD_ONLY
+                    found[prefix + own] = inspect.Parameter(prefix + own, kind, default=None)
+    return found
 
 
 def _of_parts(thing: type, source: str, name: str) -> dict[str, inspect.Parameter]:

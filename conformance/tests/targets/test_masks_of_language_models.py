@@ -8,7 +8,11 @@ from mistaken_code import adapted
 from attentest.targets.adapt import Unclear
 from attentest.targets.adapt.reading import Contrary, Reading
 from attentest.targets.language_models.calling import MASK_FORMS, Call
-from attentest.targets.language_models.questions.polarity import doubts_of_mask, forms_meant
+from attentest.targets.language_models.questions.polarity import (
+    demand_documented_order,
+    doubts_of_mask,
+    forms_meant,
+)
 
 CODE = '''
 import torch
@@ -102,3 +106,26 @@ def test_forms_are_those_of_the_meaning() -> None:
     assert forms_meant("") == list(MASK_FORMS.values())
     assert forms_meant("blocks") == ["~mask"]
     assert "~mask" not in forms_meant("keep")
+
+
+@pytest.mark.parametrize(
+    ("words", "asks"),
+    [
+        ("If no mask is specified, a causal mask\n            is used by default.", True),
+        ("Later tokens are hidden by a causal mask, where seen is None.", True),
+        ("seen: a causal mask, which every call needs.", False),
+    ],
+)
+def test_documented_mask_of_later_tokens_is_made_where_none_is_given(words, asks):
+    class Documented:
+        def forward(self, tokens, seen=None): ...
+
+    Documented.__doc__ = words
+    call = Call("tokens", order="seen", order_form="seen")
+    for reading in (Reading(anyway=True), Reading(given={"seen": None})):
+        demand_documented_order("Documented", Documented, call, reading)
+    if not asks:
+        demand_documented_order("Documented", Documented, call, Reading())
+        return
+    with pytest.raises(Contrary, match="without seen its numbers are those of a model that hides"):
+        demand_documented_order("Documented", Documented, call, Reading())

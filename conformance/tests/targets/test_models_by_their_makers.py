@@ -10,6 +10,7 @@ import attentest
 from attentest.judging.bench import Bench
 from attentest.judging.judge import judge
 from attentest.targets.adapt import Unclear
+from attentest.targets.members import members
 
 SOUND = (SUPPORT / "wild_models" / "annotated.py").read_text()
 CLASSES, _, MAKER = SOUND.partition("def make_model(")
@@ -61,9 +62,60 @@ def test_two_functions_that_build_a_model_are_one_question(tmp_path):
 
 
 @pytest.mark.proof
+def test_a_function_by_any_name_that_is_given_both_vocabularies_is_judged(tmp_path):
+    path = tmp_path / "small.py"
+    path.write_text(SOUND.replace("def make_model(", "def tiny("))
+    found = {one.name: (one.component, one.inside) for one in members(str(path))}
+    assert found["tiny"] == ("model", "")
+    assert found["EncoderDecoder"] == ("", "tiny")
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("divisor", ["math.sqrt(self.d_k)", "self.d_k"])
+def test_a_function_by_any_name_is_judged_as_the_model(tmp_path, divisor):
+    path = tmp_path / "small.py"
+    made = SOUND.replace("def make_model(", "def tiny(").replace("math.sqrt(self.d_k)", divisor)
+    path.write_text(made)
+    bench = Bench.for_status(attentest.adapted(f"{path}:tiny"), effort=0.1)
+    right = divisor.startswith("math")
+    assert judge(bench, "model.formula").status == ("pass" if right else "violation")
+
+
+@pytest.mark.proof
 def test_a_name_for_no_annotation_is_no_class_of_settings(tmp_path):
     flat = (SUPPORT / "wild_models" / "flat.py").read_text()
     path = tmp_path / "flat.py"
     path.write_text(f"import inspect\n\n{flat}\n\nempty = inspect.Parameter.empty\n")
     backend = attentest.adapted(f"{path}:Transformer")
     assert not any("empty()" in one for one in backend.understood)
+
+
+def test_class_of_words_that_cannot_be_made_is_a_question(tmp_path):
+    path = tmp_path / "words.py"
+    path.write_text(
+        """
+from torch import nn
+
+
+class Vocabulary:
+    def __init__(self, tokens):
+        self.tokens = list(tokens)
+
+
+class Model(nn.Module):
+    def __init__(self, src, trg):
+        super().__init__()
+        self.src, self.trg = src, trg
+
+    def forward(self, src, trg):
+        return self.trg(trg)
+
+
+def build_model(cfg: dict = None, src_vocab: Vocabulary = None, trg_vocab: Vocabulary = None):
+    tables = [nn.Embedding(len(one.tokens), cfg["width"]) for one in (src_vocab, trg_vocab)]
+    return Model(*tables)
+"""
+    )
+    for name in ("Model", "build_model"):
+        with pytest.raises(Unclear, match=f"{name} could not be built as a whole model"):
+            attentest.adapted(f"{path}:{name}")

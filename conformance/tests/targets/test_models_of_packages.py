@@ -1,6 +1,7 @@
 """Decoder-only models as packages have them: pad ids, given masks, switches of key heads."""
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -9,6 +10,7 @@ from torch import nn
 
 import attentest
 from attentest.targets.language_models.numbers.constants import constants
+from attentest.targets.language_models.numbers.tracing import widened
 
 MODEL = """
 import torch
@@ -121,6 +123,12 @@ def test_constants_of_a_file_with_a_function_of_autograd_are_found() -> None:
     assert 4321.0 in constants(nn.Linear(2, 2), Cube)
 
 
+def test_constants_of_settings_are_found_in_their_dictionaries() -> None:
+    model = nn.Linear(2, 2)
+    model.config = SimpleNamespace(rope_parameters={"rope_theta": 7654321.0})
+    assert 7654321.0 in constants(model, Cube)
+
+
 SETTINGS = """
 from dataclasses import dataclass
 
@@ -156,3 +164,12 @@ def test_network_whose_settings_refuse_odd_heads_is_judged_at_even_widths(tmp_pa
     assert not broken(backend, "feed_forward.formula")
     plain = SETTINGS.replace("hidden_size // self.num_heads % 2", "hidden_size < 0")
     assert adapted(tmp_path, "FeedForward", plain).limits.odd_width
+
+
+def test_products_of_groups_are_read_in_double_precision() -> None:
+    rows, matrices = torch.randn(7, 3), torch.randn(2, 3, 4)
+    ends = torch.tensor([5, 7], dtype=torch.int32)
+    with widened():
+        found = torch.nn.functional.grouped_mm(rows.double(), matrices.double(), offs=ends)
+    expected = torch.cat([rows[:5] @ matrices[0], rows[5:] @ matrices[1]])
+    torch.testing.assert_close(found.float(), expected)

@@ -223,7 +223,7 @@ def test_dropout_at_a_fixed_rate_is_random(edit: str, fixed: bool, tmp_path: Pat
 
 QUESTIONS = [
     ("Transformer", "batch", "its one argument holds both source and target"),
-    ("ForGeneration", "input_ids, decoder_input_ids", "as relative positions have"),
+    ("ForGeneration", "input_ids, decoder_input_ids", "relative positions of T5"),
 ]
 """The name and the arguments of a model that is not covered, and the reason of the question."""
 

@@ -44,7 +44,7 @@ from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.adapt.reading import Attempt, Reading, Unclear, own_recipe
 from attentest.targets.adapt.wrappers.lazy import materialised
 from attentest.targets.constants.copies import copied
-from attentest.targets.neighbours import file_of
+from attentest.targets.neighbours import file_of, named_builders
 from attentest.targets.signatures import constructor_arguments
 from attentest_spec import Sizes
 from attentest_spec.components import inside
@@ -360,12 +360,12 @@ def _question(
     read: Iterable[Filling | None],
 ) -> Unclear:
     name = getattr(thing, "__name__", type(thing).__name__)
-    shown = f"{name}({', '.join(constructor_arguments(thing))})"
     needed = {*sizes_needed(component), *["max_length"] * (component == "positional_encoding")}
     left = needed - sizes_known(read)
     return Unclear(
-        f"{shown} cannot be built as {component}: nothing says what {' and '.join(unknown)} "
-        f"{'is' if len(unknown) == 1 else 'are'}.{several_parts(thing, component, unknown)}",
+        f"{name}({', '.join(constructor_arguments(thing))}) cannot be built as {component}: "
+        f"nothing says what {' and '.join(unknown)} {'is' if len(unknown) == 1 else 'are'}."
+        f"{several_parts(thing, component, unknown)}{named_builders(thing)}",
         f"An argument can be a size ({', '.join(SIZES)}), or have a fixed value; what needs more "
         f"is built in a file of your own: {own_recipe(component, name)}.",
         attempts=[*attempts_of_words(thing, unknown), *_attempts(unknown, left)],

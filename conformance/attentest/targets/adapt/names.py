@@ -283,7 +283,7 @@ BATCH_RESULTS: Mapping[str, Sequence[str]] = {
 
 HEAD_WIDTH = words(
     "dk dv dq dkv headdim dimhead headsize dhead dimperhead dimk dimv dkey dvalue attentionheaddim "
-    "nembdperhead embdperhead dimsperhead headdims querypreattnscalar"
+    "attndimhead attnheaddim nembdperhead embdperhead dimsperhead headdims querypreattnscalar"
 )
 """The width of one head, or what the scores of one are divided by the root of."""
 

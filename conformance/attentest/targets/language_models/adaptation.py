@@ -20,7 +20,7 @@ from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.adapt.reading import Reading, Unclear
 from attentest.targets.adapt.ungiven import sentence, ungiven
 from attentest.targets.language_models.beside import question_on_others, unused_of
-from attentest.targets.language_models.building import PROBE, Build, building
+from attentest.targets.language_models.building import PROBE, Build, Building, building
 from attentest.targets.language_models.calling import POSITION_FORMS
 from attentest.targets.language_models.continuing import with_cache
 from attentest.targets.language_models.epsilons import closest_epsilons
@@ -32,7 +32,11 @@ from attentest.targets.language_models.ordering import BY_CALLER
 from attentest.targets.language_models.probing import probe_of, probe_sizes, rounds
 from attentest.targets.language_models.profiles import nearest, spoken
 from attentest.targets.language_models.questions.longer import demand_same_beyond
-from attentest.targets.language_models.questions.polarity import doubts_of_mask, forms_meant
+from attentest.targets.language_models.questions.polarity import (
+    demand_documented_order,
+    doubts_of_mask,
+    forms_meant,
+)
 from attentest.targets.language_models.questions.tying import demand_tying
 from attentest.targets.language_models.questions.windows import demand_no_window, windows_left
 from attentest.targets.language_models.surrounded.modules import signature_of
@@ -86,6 +90,8 @@ def adapt_language_model(
         with undisturbed():
             built = inferred.building(PROBE)
         demand_tying(name, thing, built, inferred.choices["tying"], reading)
+        made = _documented(inferred.building, name)
+        demand_documented_order(name, made, inferred.call, reading)
     limits = limits_of(inferred.building, inferred.call, inferred.inner, inferred.table)
     adapter = LanguageAdapter(
         name,
@@ -109,11 +115,20 @@ def adapt_language_model(
     adapter, more = (
         with_cache(adapter, _backend, reading.given) if not adapter.call.order else (adapter, [])
     )
-    more += doubts_of_mask(name, adapter.building.space.get(name), adapter.call, reading)
+    more += doubts_of_mask(name, _documented(adapter.building, name), adapter.call, reading)
     unused = _unused(adapter, inferred.arguments.labels)
     if not reading.anyway and inferred.arguments.labels not in reading.given:
         _demand_loss(adapter, inferred.arguments.labels)
     return _told(adapter, [*filter(None, [unused]), *doubts, *more], reading)
+
+
+def _documented(building: Building, name: str) -> type:
+    """Return the class whose documentation counts: that of what a function makes."""
+    named = building.space.get(name)
+    if inspect.isclass(named):
+        return named
+    with undisturbed():
+        return type(building(PROBE))
 
 
 def _with_mistake(adapter: LanguageAdapter, mistake: Mistake) -> tuple[LanguageAdapter, list[str]]:

@@ -19,28 +19,26 @@ from attentest.results.text import summary
 from attentest.targets.adapt.components import squashed
 from attentest.targets.adapt.names import (
     CONFIGURATION,
-    EPSILON,
     HEAD_WIDTH,
     KEY_HEADS,
-    OF_EXPERTS,
-    RATIO,
-    SIZES,
-    words,
 )
 from attentest.targets.adapt.objects.configuration import holds_settings
 from attentest.targets.adapt.objects.keyword_settings import KeptFields, is_of_keywords, kept_fields
 from attentest.targets.adapt.objects.made_settings import made_settings
-from attentest.targets.adapt.objects.settings import (
-    settings_classes,
-    settings_near,
-)
+from attentest.targets.adapt.objects.settings import settings_classes, settings_near
 from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.adapt.reading import Reading, Unclear
 from attentest.targets.constants.copies import copied
 from attentest.targets.constants.models import assumed_of, size_constants
 from attentest.targets.kernels import demand_runnable
+from attentest.targets.language_models import parts
 from attentest.targets.language_models.settings import (
+    EXPERTS,
+    FIXED,
+    HALF,
+    ROTARY,
     SHARED_HEADS,
+    USUAL,
     decodes,
     doubts_of,
     is_beyond,
@@ -51,7 +49,7 @@ from attentest.targets.language_models.settings import (
     with_all_heads,
 )
 from attentest.targets.models.size_names import sizes_named
-from attentest.targets.neighbours import functions_that_build
+from attentest.targets.neighbours import functions_that_build, named_builders
 from attentest.targets.signatures import constructor_arguments, sizes_in
 from attentest_spec import Sizes
 
@@ -73,37 +71,11 @@ MOST = 120
 _FREE = ("target_vocabulary", "d_model", "heads", "layers", "d_ff", "max_length")
 """The sizes that an argument without a telling name may be."""
 
-_NEEDED = ("target_vocabulary", "d_model", "heads", "layers")
+NEEDED = ("target_vocabulary", "d_model", "heads", "layers")
 """The sizes without which a model is no design, but one model."""
-
-_FIXED: Mapping[str, str] = {
-    **dict.fromkeys(words("modeltype quantization moe rotaryscaling ropescaling dtype"), "None"),
-    **dict.fromkeys(words("multipleof paddingmultiple padmultiple padtomultipleof"), "1"),
-    **dict.fromkeys(words("device"), '"cpu"'),
-    **dict.fromkeys(words("maxbatchsize maxbatch maxbsz maxbs"), "64"),  # more than is judged
-}
-"""Values of arguments that are no size, whatever their default is."""
-
-_USUAL: Mapping[str, str] = {
-    **dict.fromkeys((*RATIO, *words("expansionratio mlpexpansion")), "4"),
-    **dict.fromkeys(EPSILON, "1e-5"),
-    **dict.fromkeys(words("bias usebias qkvbias qknorm tieweights tiewordembeddings"), "True"),
-    **dict.fromkeys(words("ropetheta ropebase theta rotarybase base"), "10000.0"),
-}
-"""Values of arguments that are required, and no size."""
-
 
 _SETTINGS = ("config", "configuration", "cfg", "args", "settings", "hparams", "hyperparameters")
 """Last letters of the name of a class of settings."""
-
-_EXPERTS = {own: size for size in OF_EXPERTS for own in SIZES[size] if own != "k"}
-"""Names of the numbers of experts, and of those that are chosen."""
-
-_ROTARY = words("rotarydim rotarydims rotdim ropedim rotaryndims rotaryembdim nropedims")
-"""Names of the number of columns of a head that are turned."""
-
-_HALF = "sizes.d_model // sizes.heads // 4 * 2"
-"""Half of the columns of a head, an even number."""
 
 
 @dataclass(frozen=True)
@@ -136,11 +108,12 @@ Build = Callable[[Callable[..., Any], str, Reading], Building]
 
 def building(thing: Callable[..., Any], name: str, reading: Reading) -> Building:
     """Return how the model that `thing` makes is built; Unclear where no way fits."""
-    space = space_of(thing, name)
+    space = space_of(thing, name, reading)
     failures = []
     options = Options(space, reading, thing)
     expressions = list(islice(options.expressions(thing, name), MOST))
-    for built in (Building(one, space, doubts_of(thing, one, space)) for one in expressions):
+    said = parts.parts_assumed(thing, reading.given)
+    for built in (Building(one, space, doubts_of(thing, one, space) + said) for one in expressions):
         failure = failure_of(built)
         if not failure:
             return built
@@ -155,9 +128,9 @@ def building(thing: Callable[..., Any], name: str, reading: Reading) -> Building
             return built
     tried = f" Built as {failures[0][0]}: {failures[0][1]}." if failures else ""
     demand_runnable(name, failures[0][1] if failures else "")
-    verb = "is" if len(options.unknown) == 1 else "are"
-    named = " and ".join(options.unknown)
-    unknown = f" Nothing says what {named} {verb}." if options.unknown else ""
+    named = f"{' and '.join(options.unknown)} {'is' if len(options.unknown) == 1 else 'are'}"
+    unknown = f" Nothing says what {named}." if options.unknown else ""
+    unknown += parts.parts_offered(thing, options.unknown) + named_builders(thing)
     raise Unclear(
         f"{name} could not be built as a decoder-only model.{unknown}{tried} Say what an argument "
         f"is with --argument SIZE=NAME ({', '.join((*_FREE, 'kv_heads'))}), or fix one with "
@@ -165,11 +138,12 @@ def building(thing: Callable[..., Any], name: str, reading: Reading) -> Building
     )
 
 
-def space_of(thing: Callable[..., Any], name: str) -> dict[str, Any]:
-    """Return the names of the file of `thing`, and of the classes of settings near it."""
+def space_of(thing: Callable[..., Any], name: str, reading: Reading) -> dict[str, Any]:
+    """Return the names of the file of `thing`, and of classes of settings and parts near it."""
     home = sys.modules.get(thing.__module__)
     own = {} if "." in name else {name: thing}
     around = {"SimpleNamespace": SimpleNamespace, **settings_near(thing)}
+    around |= parts.parts_near(thing, reading.given)
     return {**around, **(vars(home) if home else {}), **own}
 
 
@@ -206,8 +180,17 @@ def _by_maker(thing: Callable[..., Any], name: str, reading: Reading) -> Iterato
         options = Options(space, reading, maker)
         for expression in islice(options.expressions(maker, maker.__name__), MOST):
             built = Building(expression, space, (said,), maker)
-            if built.known.issuperset(_NEEDED):  # another one may train its model
-                yield built
+            if built.known.issuperset(NEEDED) and _makes(built, thing):
+                yield built  # another one may train its model
+
+
+def _makes(built: Building, thing: Any) -> bool:
+    """Say whether an object of the class `thing` is built, and no model that it is a part of."""
+    try:
+        with undisturbed():
+            return isinstance(built(PROBE), thing)
+    except Exception:  # code that a user wrote may raise anything
+        return False
 
 
 def failure_of(built: Building) -> str:
@@ -223,13 +206,14 @@ def failure_of(built: Building) -> str:
     shapes = [set(one.shape) for one in module.parameters() if one.dim() > 1]
     if {PROBE.target_vocabulary, PROBE.d_model} not in shapes:
         return f"it holds no table of {PROBE.target_vocabulary} tokens by {PROBE.d_model}"
-    missing = [one for one in _NEEDED if one not in built.known]
+    missing = [one for one in NEEDED if one not in built.known]
     if missing:
         return f"nothing in it is {' and '.join(missing)}"
     if len(list(deeper.parameters())) <= len(list(module.parameters())):
         return f"a third layer adds no parameters{_SHARED * _repeats(deeper, layers=3)}"
     wide = [one for one in shapes if one & {PROBE.d_ff, 2 * PROBE.d_ff}]
-    if "d_ff" in built.known and len(wide) < 2:  # one may be a table of positions
+    packed = any(one.dim() > 2 for one in module.parameters())  # as those of all experts are
+    if "d_ff" in built.known and len(wide) < 2 and not packed:  # one may be a table of positions
         return "it holds no two matrices of the inner width"
     return ""
 
@@ -265,11 +249,12 @@ class Options:
         self.top = top
         self.counted = counted or {}
         self.unknown: list[str] = []
+        self.open: list[Any] = []
 
     def expressions(self, thing: Callable[..., Any], name: str) -> Iterator[str]:
         """Yield the calls of `thing` that names allow, the likeliest first."""
         arguments = constructor_arguments(thing)
-        found = {own: self._code(own, one, arguments) for own, one in arguments.items()}
+        found = {own: self._code(thing, own, one, arguments) for own, one in arguments.items()}
         found |= dict.fromkeys(layers_off(found, arguments))
         required = [
             own
@@ -277,6 +262,8 @@ class Options:
             if found[own] is None and one.default is inspect.Parameter.empty
         ]
         self.unknown += required
+        if any(parts.is_handed(arguments[own]) for own in required):
+            return
         taken = " ".join(filter(None, found.values()))
         free = [f"sizes.{one}" for one in _FREE if f"sizes.{one}" not in taken]
         for chosen in permutations(free, len(required)):
@@ -284,11 +271,21 @@ class Options:
             yield f"{name}({', '.join(f'{own}={code}' for own, code in codes.items() if code)})"
 
     def _code(
-        self, own: str, parameter: inspect.Parameter, arguments: Mapping[str, inspect.Parameter]
+        self,
+        thing: Callable[..., Any],
+        own: str,
+        parameter: inspect.Parameter,
+        arguments: Mapping[str, inspect.Parameter],
     ) -> str | None:
         """Return the expression for the argument `own`, None for its default or for no idea."""
         if own in self.counted:
             return self.counted[own]
+        part = parts.class_for(thing, parameter, self.reading.given)
+        if part is not None and part not in self.open:
+            self.open.append(part)  # a part that takes one of its own kind has no end
+            made = next(self.expressions(part, part.__name__), None)
+            self.open.pop()
+            return made
         if own in self.reading.given:
             return repr(self.reading.given[own])
         made = self._configuration(own, parameter, arguments) or member_of(parameter, self.space)
@@ -303,18 +300,18 @@ class Options:
         said = next((size for size, one in self.reading.arguments.items() if one == own), "")
         if said:
             return _size(said)
-        if name in _FIXED and not (name == "dtype" and isinstance(default, str)):
-            return _FIXED[name]
-        if isinstance(default, (bool, str)):
+        if name in FIXED and not (name == "dtype" and isinstance(default, str)):
+            return FIXED[name]
+        if isinstance(default, (bool, str, dict, list)):
             return None
-        if name in _ROTARY and default is not None:
-            return _HALF
+        if name in ROTARY and default is not None:
+            return HALF
         if name in KEY_HEADS:
             return SHARED_HEADS
         if name in HEAD_WIDTH:
             return "sizes.d_model // sizes.heads"
-        if name in _EXPERTS and default is inspect.Parameter.empty:
-            return f"sizes.{_EXPERTS[name]}"
+        if name in EXPERTS and default is inspect.Parameter.empty:
+            return f"sizes.{EXPERTS[name]}"
         found = next(sizes_named(name, [squashed(one) for one in held], ""), "")
         if found.endswith("_pad"):  # an id that is no token of the probe is one of no padding
             return "None" if is_beyond(default, PROBE) else None
@@ -322,7 +319,7 @@ class Options:
             return _size(found)
         if "drop" in name and not isinstance(default, nn.Module) and not is_width(default):
             return "sizes.dropout"
-        return _USUAL.get(name) if default is inspect.Parameter.empty else None
+        return USUAL.get(name) if default is inspect.Parameter.empty else None
 
     def _configuration(
         self, own: str, parameter: inspect.Parameter, arguments: Mapping[str, inspect.Parameter]

@@ -179,6 +179,8 @@ def _departure(reader: Reader) -> CodePlace | None:
 
 def _question(name: str, reader: Reader) -> str:
     known = f" (it computes those of {reader.suspected.words})" if reader.suspected else ""
+    choice = reader.suspected.declared(reader.sizes) if reader.suspected else ""
+    option = choice or "NAME=OPTION"
     late = " The search was ended by its time limit." if reader.is_late else ""
     begun = _departure(reader)
     line = f"; those that it computes instead begin at {shown_line(begun)}" if begun else ""
@@ -187,5 +189,5 @@ def _question(name: str, reader: Reader) -> str:
         f"numbers: the first that are computed nowhere in it are {reader.reached[1]}{known}{line}."
         f"{late} Either that is a mistake, or a design that the specification does not have: "
         f"compare it with its formula (attentest explain language_model), or name the classes of "
-        f"its parts, one by one. A choice that it makes is declared with --choice NAME=OPTION."
+        f"its parts, one by one. A choice that it makes is declared with --choice {option}."
     )

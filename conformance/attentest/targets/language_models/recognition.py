@@ -11,14 +11,9 @@ from attentest.targets.adapt.reading import Reading, Unclear
 from attentest.targets.language_models.building import PROBE
 from attentest.targets.language_models.calling import AT_START, MASKS, is_causal, is_none
 from attentest.targets.language_models.inference import called
+from attentest.targets.language_models.makers import NAMED, makes_language_models
 from attentest.targets.language_models.mistaken import means_order
 from attentest.targets.language_models.probing import probe_of
-
-_NAMED = re.compile(
-    r"(gpt\d*|llama\d*|causallm|(?<!masked)languagemodel|(?<!masked)(?<!m)lm|lmheadmodel|"
-    r"decoderonly(transformer|model)?)$"
-)
-"""Names that only decoder-only models have: a masked language model is an encoder."""
 
 _MASKED = re.compile(r"masked(lm|languagemodel)|mlm$")
 """Names of models that fill in tokens: their files may speak of later ones all the same."""
@@ -30,7 +25,12 @@ _EMBEDS = re.compile(r"(?i)vocab|embed|tokens|input_ids")
 
 
 def is_language_model(thing: Any, reading: Reading, name: str) -> bool:
-    """Say whether `thing` is a class of decoder-only models: by its name, or as probing shows."""
+    """Say whether `thing` is a class of decoder-only models: by its name, or as probing shows.
+
+    It may be a function that makes them, too.
+    """
+    if inspect.isfunction(thing):
+        return makes_language_models(thing, reading, name)
     if not inspect.isclass(thing) or not issubclass(thing, nn.Module) or thing is nn.Module:
         return False
     if reading.component:
@@ -38,7 +38,7 @@ def is_language_model(thing: Any, reading: Reading, name: str) -> bool:
     own = name or thing.__name__
     if component_named(own) not in ("", "model", "decoder") or not takes_tokens_alone(thing):
         return False
-    named = _NAMED.search(squashed(own)) is not None
+    named = NAMED.search(squashed(own)) is not None
     if not named and not _EMBEDS.search(_source(thing)):
         return False
     named = named or _goes_on(thing)
@@ -72,7 +72,7 @@ def has_parts_to_judge(thing: type[nn.Module], name: str) -> bool:
 
     That is asked only of those that no name says: they may take one token at a time.
     """
-    if _NAMED.search(squashed(name)) or not _goes_on(thing):
+    if NAMED.search(squashed(name)) or not _goes_on(thing):
         return False
     try:
         called(thing, name, Reading())

@@ -7,12 +7,38 @@ from enum import Enum
 from typing import Any
 
 from attentest.targets.adapt.components import squashed
+from attentest.targets.adapt.names import EPSILON, OF_EXPERTS, RATIO, SIZES, words
 from attentest.targets.adapt.objects.keyword_settings import KeptFields
 from attentest.targets.adapt.objects.settings import settings_doubts
 from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.models.configurations import Configurations
 from attentest.targets.signatures import constructor_arguments
 from attentest_spec import Sizes
+
+FIXED: Mapping[str, str] = {
+    **dict.fromkeys(words("modeltype quantization moe rotaryscaling ropescaling dtype"), "None"),
+    **dict.fromkeys(words("multipleof paddingmultiple padmultiple padtomultipleof"), "1"),
+    **dict.fromkeys(words("device"), '"cpu"'),
+    **dict.fromkeys(words("maxbatchsize maxbatch maxbsz maxbs"), "64"),  # more than is judged
+}
+"""Values of arguments that are no size, whatever their default is."""
+
+USUAL: Mapping[str, str] = {
+    **dict.fromkeys((*RATIO, *words("expansionratio mlpexpansion")), "4"),
+    **dict.fromkeys(EPSILON, "1e-5"),
+    **dict.fromkeys(words("bias usebias qkvbias qknorm tieweights tiewordembeddings"), "True"),
+    **dict.fromkeys(words("ropetheta ropebase theta rotarybase base"), "10000.0"),
+}
+"""Values of arguments that are required, and no size."""
+
+EXPERTS = {own: size for size in OF_EXPERTS for own in SIZES[size] if own != "k"}
+"""Names of the numbers of experts, and of those that are chosen."""
+
+ROTARY = words("rotarydim rotarydims rotdim ropedim rotaryndims rotaryembdim nropedims")
+"""Names of the number of columns of a head that are turned."""
+
+HALF = "sizes.d_model // sizes.heads // 4 * 2"
+"""Half of the columns of a head, an even number."""
 
 
 def settings_read(

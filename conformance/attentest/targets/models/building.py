@@ -41,6 +41,7 @@ from attentest.targets.models.configurations import Configurations
 from attentest.targets.models.size_names import size_by_words, sizes_named
 from attentest.targets.models.tables.vocabularies import Vocabulary, with_vocabularies
 from attentest.targets.models.trials import Building, around, trial
+from attentest.targets.neighbours import named_builders
 from attentest.targets.signatures import constructor_arguments
 
 MOST = 200
@@ -259,12 +260,18 @@ class _Options:
             return next(self._sizes(squashed(name), held, ""), None) or _usual(name)
 
         one_vocabulary = DISTINCT.but(target_vocabulary=DISTINCT.source_vocabulary)
-        beside = {
-            other: eval(code, {"sizes": one_vocabulary})
+        codes = {
+            other: code
             for other, one in arguments.items()
             if other != own
             for code in islice(self._for(other, one, {other: one}, ""), 1)
         }
+        space = {**self.space, "sizes": one_vocabulary}
+        try:
+            with undisturbed():
+                beside = {other: eval(code, space) for other, code in codes.items()}
+        except Exception:  # an object that an argument gets may not be made of sizes
+            return
         made = Configurations(
             lambda config: _called_once(self.top(**{**beside, own: config})),
             fill,
@@ -298,7 +305,7 @@ class _Options:
             f"is with --argument SIZE=NAME ({', '.join(SIZES)}), or fix one with "
             f"--give NAME=VALUE (in Python: arguments={{SIZE: NAME}}, given={{NAME: VALUE}}); "
             f"--as encoder judges its encoder alone. A function that builds the model is a target "
-            f"too: FILE.py:NAME."
+            f"too: FILE.py:NAME.{named_builders(thing)}"
         )
 
 

@@ -26,9 +26,11 @@ from attentest.targets.adapt.reading import Reading, Unclear
 from attentest.targets.adapt.training.in_files import component_in_file
 from attentest.targets.definitions import definitions
 from attentest.targets.language_models import building as language_models
+from attentest.targets.language_models.makers import makes_modules
 from attentest.targets.language_models.recognition import has_parts_to_judge, is_language_model
 from attentest.targets.libraries import question_of_class
 from attentest.targets.models.building import building
+from attentest.targets.models.size_names import sizes_named
 from attentest.targets.searches.stand_in import names
 from attentest.targets.signatures import without_forward
 from attentest.targets.unjudged import looks_like
@@ -49,9 +51,20 @@ _MAKES = re.compile(r"^(make|build|create|get|init|new)(the|a)?(?P<what>.+)$")
 
 
 def makes_models(name: str, thing: Any) -> bool:
-    """Say whether `thing` is a function that is called as one that makes whole models is."""
-    found = _MAKES.match(squashed(name)) if inspect.isfunction(thing) else None
-    return found is not None and component_named(found["what"]) == "model"
+    """Say whether `thing` is a function that makes whole models: by its name, or what it takes.
+
+    That is a vocabulary of each side; it returns a module then, and does nothing else.
+    """
+    if not inspect.isfunction(thing):
+        return False
+    found = _MAKES.match(squashed(name))
+    if found is not None and component_named(found["what"]) == "model":
+        return True
+    if component_named(name) not in ("", "model") or not makes_modules(name, thing):
+        return False
+    own = [squashed(one) for one in inspect.signature(thing).parameters]
+    sizes = {next(sizes_named(one, own, ""), "") for one in own}
+    return sizes.issuperset(("source_vocabulary", "target_vocabulary", "d_model", "heads"))
 
 
 def is_whole(name: str, thing: Any) -> bool:
@@ -189,6 +202,12 @@ class Recognition:
             if is_language_model(thing, Reading(), name):
                 apart = has_parts_to_judge(thing, name)
                 found[name] = (None, set()) if apart else _built(thing, name)
+        classes = set(found)
+        for name, thing in definitions(self.module):
+            if inspect.isfunction(thing) and is_language_model(thing, Reading(), name):
+                made = _built(thing, name)
+                if type(made[0]).__name__ not in classes:  # else its class is judged by itself
+                    found[name] = made
         return found
 
     @cached_property
@@ -214,9 +233,10 @@ class Recognition:
     @cached_property
     def _makers(self) -> dict[str, str]:
         """The functions of the file that make models, by the names of the classes made."""
+        found = {**self._language_models, **self._models}
         return {
             type(model).__name__: name
-            for name, (model, _) in self._models.items()
+            for name, (model, _) in found.items()
             if inspect.isfunction(getattr(self.module, name))
         }
 

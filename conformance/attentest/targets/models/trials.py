@@ -83,8 +83,9 @@ def trial(built: Building, *, shared: bool = False) -> str:
     for rows, width in (one.shape for one in tables):
         if width == sizes.heads:
             return (
-                f"it holds a table of {rows} rows with a number for each head, as relative "
-                f"positions have, and the spec has no place for those"
+                f"it holds a table of {rows} rows with a number for each head, as the relative "
+                f"positions of T5 are, and whole models with those are not judged: name the class "
+                f"of its attention, which is"
             )
         if width != sizes.d_model:
             return "it holds a table of another width than the model's"

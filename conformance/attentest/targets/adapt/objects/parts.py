@@ -19,13 +19,13 @@ def parts_of(
     thing: Callable[..., Any], component: str, unknown: Collection[str]
 ) -> dict[str, type[nn.Module]]:
     """Return the class that makes each of the `unknown` that is a part, the nearest one."""
-    made = {own: _nearest(thing, component, own) for own in unknown}
+    made = {own: nearest_parts(thing, component, own) for own in unknown}
     return {own: classes[0] for own, classes in made.items() if len(classes) == 1}
 
 
 def several_parts(thing: Callable[..., Any], component: str, unknown: Collection[str]) -> str:
     """Return a sentence on the `unknown` that several classes may make, "" for none."""
-    made = {own: _nearest(thing, component, own) for own in unknown}
+    made = {own: nearest_parts(thing, component, own) for own in unknown}
     said = [
         f" Several classes may make {own}: {', '.join(one.__name__ for one in classes)}; "
         f"--give {own}={classes[0].__name__} says which one."
@@ -42,7 +42,8 @@ def class_given(thing: Callable[..., Any], parameter: inspect.Parameter, value: 
     """
     own = parameter.name
     is_object = is_required(parameter) and parameter.annotation not in (str, "str")
-    if not (isinstance(value, str) and is_object and (is_configuration(own) or part_named(own))):
+    named = is_configuration(own) or part_named(own) or parameter.annotation is nn.Module
+    if not (isinstance(value, str) and is_object and named):
         return None
     for group in classes_near(thing, value.__eq__):
         if group:
@@ -50,7 +51,7 @@ def class_given(thing: Callable[..., Any], parameter: inspect.Parameter, value: 
     return None
 
 
-def _nearest(thing: Callable[..., Any], component: str, own: str) -> list[type[nn.Module]]:
+def nearest_parts(thing: Callable[..., Any], component: str, own: str) -> list[type[nn.Module]]:
     """Return the different classes that may make the argument `own`: that of its annotation alone.
 
     Where it has none, they are those of the nearest group. A layer attends with several heads.

@@ -35,13 +35,15 @@ def _numbers(model: nn.Module, thing: Callable[..., Any]) -> Iterator[float]:
 
 
 def _of_value(value: Any) -> Iterator[float]:
-    """Yield a number, or those that a plain object of settings holds."""
+    """Yield a number, or those that a plain object of settings holds, with its dictionaries."""
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         yield float(value)
     elif isinstance(value, dict):
         yield from (one for one in value.values() if type(one) in (int, float))
     elif hasattr(value, "__dict__") and not isinstance(value, (nn.Module, torch.Tensor, type)):
-        yield from (one for one in vars(value).values() if type(one) in (int, float))
+        for one in vars(value).values():
+            if type(one) in (int, float, dict):
+                yield from _of_value(one)
 
 
 def _of_code(value: Any) -> Iterator[float]:

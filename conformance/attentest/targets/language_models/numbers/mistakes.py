@@ -57,6 +57,12 @@ class Mistake:
         found: dict[str, Value] = {"attention_causality": "by-mask"} if self.ahead else {}
         return found if self.scale is None else found | {"score_scale": self.scale(sizes)}
 
+    def declared(self, sizes: Sizes) -> str:
+        """Return the choice that gives its numbers at all sizes, as it is declared, "" for none."""
+        if self.scale is None or self.scale(sizes) != self.scale(sizes.but(heads=1)):
+            return ""
+        return f"score_scale={self.scale(sizes):g}"
+
     def seen(self, length: int) -> Mask:
         """Return which keys every query sees, (1, 1, length, length)."""
         ahead = self.ahead if self.ahead >= 0 else length

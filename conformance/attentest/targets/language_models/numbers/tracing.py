@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from types import FrameType
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import torch
@@ -41,8 +41,28 @@ class _Widened(TorchFunctionMode):
         """Call `func` with double precision in the place of single precision."""
         if func is Tensor.float:
             return args[0].double()
+        if getattr(func, "__name__", "") in _GROUPED and args[0].dtype == torch.float64:
+            return _grouped(*args, **(kwargs or {}))
         named = {name: _wider(one) for name, one in (kwargs or {}).items()}
         return func(*map(_wider, args), **named)
+
+
+_GROUPED = ("grouped_mm", "_grouped_mm")
+"""The products of torch for groups of rows, as for those of experts: they refuse float64."""
+
+
+def _grouped(
+    rows: Tensor, matrices: Tensor, offs: Tensor | None = None, **_: Any
+) -> Annotated[Tensor, "N F"]:
+    """Return the product of each group of `rows` (N, D) and its one of the `matrices` (G, D, F)."""
+    if offs is None or rows.dim() != 2 or matrices.dim() != 3:
+        return rows @ matrices
+    ends = offs.tolist()
+    starts = [0, *ends[:-1]]
+    groups = zip(starts, ends, matrices, strict=True)
+    held = [rows[start:end] @ one for start, end, one in groups]
+    rest = rows.new_zeros(len(rows) - ends[-1], matrices.shape[-1])
+    return torch.cat([*held, rest])
 
 
 def _wider(value: Any) -> Any:

@@ -1,5 +1,6 @@
-"""The meaning of the mask of a decoder-only model: what its numbers show, and what words say."""
+"""The masks of a decoder-only model: what its numbers show, and what its documentation says."""
 
+import re
 from typing import Any
 
 from attentest.targets.adapt.masks import meanings_by_words
@@ -9,6 +10,13 @@ from attentest.targets.language_models.calling import MASK_FORMS, Call
 
 _HIDES = MASK_FORMS["True is padding"]
 _SAID = {"keep": "marks the tokens", "blocks": "marks the padding"}
+
+_BY_ITSELF = re.compile(
+    r"(no (attention )?mask|mask is none|not (given|specified|provided)|if none|by default)"
+    r"[^.;]*\bcausal|\bcausal[^.;]*"
+    r"(no mask|is none|if none|not (given|specified|provided)|by default)"
+)
+"""Words on a mask of later tokens that code makes where none is given."""
 
 
 def forms_meant(meaning: str) -> list[str]:
@@ -41,3 +49,21 @@ def doubts_of_mask(name: str, model: Any, call: Call, reading: Reading) -> list[
         f"assumed that {own} marks the padding (True hides a token), as measured: a mistake if it "
         f"is meant to mark the tokens"
     ]
+
+
+def demand_documented_order(name: str, model: Any, call: Call, reading: Reading) -> None:
+    """Raise Contrary where only a given mask hides later tokens, and words say another thing.
+
+    That is documentation of the class `model`, called `name`, by which a causal mask is used where
+    none is given.
+    """
+    own = call.order
+    if not own or own in reading.given or reading.anyway:
+        return
+    words = re.sub(r"\s+", " ", words_on(model.forward, model).lower())
+    if said := _BY_ITSELF.search(words):
+        raise Contrary(
+            f'The documentation of {name} says "{said[0]}", and without {own} its numbers are '
+            f"those of a model that hides no later token. Either that is a mistake, or every call "
+            f"is to give the mask: --anyway judges it with that."
+        )

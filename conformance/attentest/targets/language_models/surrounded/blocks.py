@@ -101,7 +101,7 @@ def _built(
 ) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """Yield the expressions that build one block, and the names that they need."""
     space = {
-        **space_of(thing, name),
+        **space_of(thing, name, reading),
         OfBlocks.__name__: OfBlocks,
         Turned.__name__: Turned,
     }
