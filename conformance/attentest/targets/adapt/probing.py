@@ -134,11 +134,8 @@ class Probe:
         """Return the place of rows for positions, or for numbers (B, L) that change nothing."""
 
         def rows(numbers: Tensor) -> Any:
-            try:
-                with undisturbed():
-                    return adapter.call(self.built, {adapter.arguments.roles["x"]: numbers})
-            except Exception:  # code that a user wrote may raise anything
-                return None
+            with undisturbed():
+                return adapter.call(self.built, {adapter.arguments.roles["x"]: numbers})
 
         named = adapter.layout.fold != "ids"
         return rows_of(result, output) if named or ignores_numbers(rows, output[:2]) else None

@@ -23,9 +23,9 @@ from attentest.targets.language_models.beside import question_on_others, unused_
 from attentest.targets.language_models.building import PROBE, Build, Building, building
 from attentest.targets.language_models.calling import POSITION_FORMS
 from attentest.targets.language_models.continuing import with_cache
-from attentest.targets.language_models.epsilons import closest_epsilons
 from attentest.targets.language_models.inference import Inferred, infer
 from attentest.targets.language_models.limits import demand_answer_as_built, limits_of
+from attentest.targets.language_models.numbers.epsilons import closest_epsilons
 from attentest.targets.language_models.numbers.losses import question_on_loss
 from attentest.targets.language_models.numbers.mistakes import Mistake
 from attentest.targets.language_models.ordering import BY_CALLER

@@ -19,10 +19,10 @@ _TARGET = (
 )
 _SOURCE = ("src", "source", "enc", "inp")
 _PADS = re.compile(
-    r"(src|source|tgt|trg|target|enc|dec|encoder|decoder|inp|input|out|output|x|y)pad(s|dings?)?$"
+    r"(src|source|tgt|trg|target|enc|dec|encoder|decoder|inp|input|out|output|x|y)(pad(s|dings?)?|keep|valid)$"
 )
 _PADDING = re.compile(r"[a-z]+paddings?$")
-_OF_TOKENS = re.compile(r"(attention|attn|key)?(pad|padding)?masks?$|(pad|padding|valid|keep)s?$")
+_OF_TOKENS = re.compile(r"(attention|attn|key)?(pad|padding)?masks?$|(pad|padding|valid)s?$")
 """The end of the name of a mask, after the name of its tokens, as in `document_padding`."""
 _LENGTHS = re.compile(r"(lens|lengths|(?!max|min|seq|beam|gen)[a-z]+(len|lens|length|lengths))$")
 LENGTH = "length"
