@@ -30,10 +30,7 @@ from attentest.targets.adapt.names import (
 from attentest.targets.adapt.objects.configuration import holds_settings
 from attentest.targets.adapt.objects.keyword_settings import KeptFields, is_of_keywords, kept_fields
 from attentest.targets.adapt.objects.made_settings import made_settings
-from attentest.targets.adapt.objects.settings import (
-    settings_classes,
-    settings_near,
-)
+from attentest.targets.adapt.objects.settings import settings_classes, settings_near
 from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.adapt.reading import Reading, Unclear
 from attentest.targets.constants.copies import copied
@@ -119,6 +116,7 @@ class Building:
     doubts: tuple[str, ...] = ()
     maker: Callable[..., Any] | None = None
     around: tuple[str, ...] = ()
+    rows: int | None = None
 
     def __call__(self, sizes: Sizes) -> Any:
         """Build at `sizes`."""

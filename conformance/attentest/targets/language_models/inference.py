@@ -20,6 +20,7 @@ from attentest.targets.language_models.calling import (
     fitted,
     gives_logits,
 )
+from attentest.targets.language_models.fixed_rows import with_free_rows
 from attentest.targets.language_models.mistaken import (
     confirming,
     is_meant_to_continue,
@@ -76,12 +77,13 @@ def called(
     arguments = arguments_of(model, name, reading)
     with widened():
         try:
-            return built, arguments, fitted(model, arguments, name)
+            call = fitted(model, arguments, name)
         except Unclear:
             ordered = with_order(model, arguments.plain, reading.given)
             if not (ordered.order and gives_logits(model, ordered)):
                 raise
             return built, arguments, ordered
+    return with_free_rows(built, call), arguments, call
 
 
 def infer(
