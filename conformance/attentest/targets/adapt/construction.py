@@ -309,6 +309,8 @@ def _configuration(
             raise _question(thing, component, [fields.missing[-1]], fields.found.values())
     given = {name: fixed(value) for name, value in reading.given.items() if name not in read}
     later = {name: fixed(value) for name, value in AT_CALLS.items() if mentions(thing, name)}
+    known = {*fields.found, *given}
+    later |= {name: fill(name, known) or fixed(None) for name in made.later(thing, known)}
     found = {**later, **fields.found, **given}
     return Construction(fields.make, found, frozenset(found), remark=made.remark(own))
 

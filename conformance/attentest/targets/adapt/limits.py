@@ -284,6 +284,7 @@ def said_of(limits: Limits, *, dropout: bool = False) -> list[str]:
 ODD = 5 * SIZES.heads
 """An odd model width that the heads of a probe divide."""
 
+
 def _takes_odd_width(code: Code, probe: Probe, adapter: Adapter) -> bool:
     """Say whether `code` is built at an odd width and answers there, if it does at that of `probe`.
 

@@ -136,9 +136,7 @@ def _length(built: Building, call: Call) -> int | None:
     return None if "max_length" in built.known else _longest(built, call)
 
 
-def _longest(
-    built: Building, call: Call, sizes: Sizes = PROBE, most: int = LONGEST
-) -> int | None:
+def _longest(built: Building, call: Call, sizes: Sizes = PROBE, most: int = LONGEST) -> int | None:
     """Return the greatest length that is accepted, None where that is more than `most`."""
     low, high = 7, most
     if _answer(built, call, "float32", sizes, length=high) is not None:
