@@ -147,6 +147,11 @@ def infer(built: Building, name: str, doc: str, reading: Reading) -> Inferred:
             f"{_FIXED_PRECISION * ('double' in failure.lower())}"
         )
     if read.masks and not call.conventions.masks and score < SURE:
+        given = filter(None, combinations(read, doc, reading))
+        masked_call, found, _ = _best(probe, plain_call, given)
+        if masked_call is not None and found >= score and _leaves_target_pads(probe, masked_call):
+            call = masked_call  # of the source alone: its id of padding is known too
+    if read.masks and not call.conventions.masks and score < SURE:
         raise Unclear(
             f"{name} takes {' and '.join(read.masks)}, and no form of mask that was tried shows "
             f"what right masks show: it would be judged without. Say which mask an argument is "
