@@ -41,6 +41,7 @@ class Seq2SeqTransformer(nn.Module):
         )
         return y @ self.words.weight.T
 """
+pytestmark = pytest.mark.filterwarnings("ignore:enable_nested_tensor")
 CLAUSES = ("model.formula", "model.padding-in-a-batch")
 
 

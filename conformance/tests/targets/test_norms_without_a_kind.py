@@ -48,7 +48,7 @@ def test_rms_norm_of_a_longer_name(tmp_path: Path, name: str, asked: bool) -> No
 
 
 def test_rms_norm_that_is_documented_as_a_layer_norm_is_asked_about(tmp_path: Path) -> None:
-    words = "class ModelNorm(nn.Module):\n    \"\"\"A layer norm of the rows.\"\"\"\n"
+    words = 'class ModelNorm(nn.Module):\n    """A layer norm of the rows."""\n'
     code = CODE.replace("class Norm(nn.Module):\n", words)
     with pytest.raises(Unclear, match="it is an RMS norm"):
         adapted(tmp_path, "ModelNorm", code)
