@@ -57,7 +57,6 @@ def test_mask_of_the_source_is_given(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("right", "wrong"),
     [
-        ("attention_mask == 0", "attention_mask != 0"),
         ("attention_mask == 0", "input_ids == self.pad_token_id"),
         ("            memory_key_padding_mask=hidden,\n", ""),
         (".triu(1)", ".triu(2)"),
