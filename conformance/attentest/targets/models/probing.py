@@ -94,12 +94,13 @@ def shown(probe: Probe, call: Callable[..., Any], *, ends: bool = False) -> Iter
 
 def hides_by_mask(probe: Probe, call: Callable[..., Any]) -> bool:
     """Say whether the mask that `call` gives hides tokens that no id in the model is that of."""
-    (source, _), (target, _) = (one.split(1) for one in probe.tokens)
-    pads = probe.model.pads
+    source, target = (one[:1] for one in probe.tokens)
+    model: Any = probe.model
+    pads = model.pads
     short = probe.output(call, source[:, :-1], target)
-    probe.model.pads = int(source[0, -1]), pads[1]
+    model.pads = int(source[0, -1]), pads[1]
     hidden = probe.output(call, source, target)
-    probe.model.pads = pads
+    model.pads = pads
     return _agree(short, hidden, slice(None))
 
 

@@ -14,9 +14,11 @@ from typing import Any
 from unittest.mock import patch
 
 from attentest.targets.adapt.fillings import Filling, fixed
+from attentest.targets.adapt.names import AT_CALLS
 from attentest.targets.adapt.objects.settings import (
     fields_read_of,
     keys_read_of,
+    mentions,
     settings_classes,
 )
 from attentest.targets.adapt.probing import undisturbed
@@ -24,6 +26,9 @@ from attentest.targets.adapt.probing import undisturbed
 _MAKERS = ("SimpleNamespace(", "ArgumentParser(", "Namespace(", "dict(", "return {")
 _NAMES = re.compile(r"args|arguments|config|cfg|settings|hparams|hyperparam|options|opts|params")
 """Words in the name of settings, or of a function that makes them: no other one is called."""
+
+Fill = Callable[[str, Collection[str]], Filling | None]
+"""Returns the filling of a field by its name, beside the names that are known."""
 
 _PLAIN = (bool, int, float, str, type(None))
 
@@ -47,6 +52,13 @@ class MadeSettings:
         """Return what is assumed of the argument `own`, "" for nothing."""
         source = f"{self.maker} holds" if self.held else f"{self.maker}() makes"
         return f"assumed that {own} has what {source}, where it is no size" if self.maker else ""
+
+    def fillings_at_calls(
+        self, thing: Callable[..., Any], known: Collection[str], fill: Fill
+    ) -> dict[str, Filling]:
+        """Return what `fill` gives for fields that are read when what `thing` builds is called."""
+        found = {name: fixed(value) for name, value in AT_CALLS.items() if mentions(thing, name)}
+        return found | {name: fill(name, known) or fixed(None) for name in self.later(thing, known)}
 
     def later(self, thing: Callable[..., Any], known: Collection[str]) -> list[str]:
         """Return the fields besides the `known` ones that the file of `thing` reads somewhere.
