@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from folders import SUPPORT
 from mistaken_code import adapted
 
 from attentest.targets.adapt import Unclear
@@ -118,3 +119,16 @@ def test_fields_of_tables_are_given_where_a_call_reads_them(
 def test_table_without_a_field_that_is_read_is_not_given(tmp_path: Path) -> None:
     with pytest.raises(Unclear):
         adapted(tmp_path, "SelfAttention", TABLES.replace("width=8, ", ""))
+
+
+def test_settings_of_the_file_come_before_classes_of_other_files(tmp_path: Path) -> None:
+    source = (SUPPORT / "wild_language_models" / "nano.py").read_text(encoding="utf-8")
+    head, _, rest = source.partition("@dataclass")
+    body = rest.partition("\n\n\n")[2].replace("config: GPTConfig", "config")
+    made = "\n\n\ndef default_config():\n    return SimpleNamespace("
+    made += "block_size=64, vocab_size=32, n_layer=2, n_head=2, n_embd=8, dropout=0.0, bias=True)\n"
+    other = f"from dataclasses import dataclass\n\n\n@dataclass{rest.partition(chr(10) * 3)[0]}\n"
+    (tmp_path / "other.py").write_text(other)
+    code = f"from types import SimpleNamespace\n{head}{body}{made}"
+    backend = adapted(tmp_path, "GPT", code)
+    assert "GPTConfig" not in "\n".join(backend.assumed)
