@@ -106,6 +106,26 @@ def proves_itself(thing: Any, name: str) -> bool:
     return form is not None and _proved(form) is not None
 
 
+def drops_tokens(thing: Any, name: str) -> bool:
+    """Say whether `thing` is such a class, and returns fewer tokens than it is given first."""
+    form = _form(thing) if is_cache(thing, Reading(), name) else None
+    return form is not None and any(_drops(replace(form, layout=one)) for one in _TOKENS)
+
+
+def _drops(form: KeptPairs) -> bool:
+    """Say whether the first keys or values come back as the last, or the first, of them alone."""
+    new = next(_news(torch.float64))
+    try:
+        found = form.update(form.make(_values(torch.float64)), new, 0, 0)
+        return any(
+            one.shape[2] == 1
+            and any(torch.equal(one, of[:, :, at]) for at in (slice(1), slice(1, 2)))
+            for one, of in zip(found, new, strict=True)
+        )
+    except Exception:  # code that a user wrote may raise anything
+        return False
+
+
 def adapt_cache(thing: type, reading: Reading, name: str) -> TorchBackend | None:
     """Return a cache as a backend; None where what it returns proves no reading."""
     form = _form(thing)
@@ -315,4 +335,4 @@ def _model(form: KeptPairs) -> type[Plain]:
     return Keeping
 
 
-__all__ = ["COMPONENT", "adapt_cache", "is_cache", "proves_itself"]
+__all__ = ["COMPONENT", "adapt_cache", "drops_tokens", "is_cache", "proves_itself"]

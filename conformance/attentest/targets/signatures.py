@@ -27,7 +27,11 @@ def _signature(thing: Callable[..., Any]) -> dict[str, inspect.Parameter]:
     try:
         return dict(inspect.signature(thing, eval_str=True).parameters)
     except Exception:  # an annotation may be imported for type checkers alone, or be none at all
+        pass
+    try:
         return dict(inspect.signature(thing).parameters)
+    except ValueError:  # a class that inherits from `dict` has the constructor of that
+        return {}
 
 
 def returned(thing: Callable[..., Any]) -> Any:

@@ -9,6 +9,8 @@ from click.testing import CliRunner, Result
 from folders import SUPPORT
 
 import attentest
+from attentest.harness.errors import Unavailable
+from attentest.interfaces import files
 from attentest.interfaces.cli.main import main
 from attentest.interfaces.files import cause_of
 from attentest.judging.bench import Bench
@@ -343,3 +345,51 @@ def test_functions_are_judged_by_the_last_words_of_their_names(tmp_path: Path):
     result = check(file, "--clause", "attention.formula")
     assert "ref_attention - question: see below" in " ".join(result.output.split())
     assert result.exit_code == 3
+
+
+SETTINGS = """
+from torch import nn
+
+
+class Config(dict):
+    __getattr__ = dict.__getitem__
+
+
+class MLP(nn.Module):
+    def __init__(self, d_model, d_ff):
+        super().__init__()
+        self.up, self.down = nn.Linear(d_model, d_ff), nn.Linear(d_ff, d_model)
+
+    def forward(self, x):
+        return self.down(self.up(x).relu())
+
+
+class LanguageModel(nn.Module):
+    def __init__(self, config):
+        super().__init__()
+        self.body = MLP(config.d_model, config.d_ff)
+
+    def forward(self, ids):
+        return self.body(ids)
+"""
+
+
+def test_a_class_of_settings_that_is_a_dictionary_hides_no_member(tmp_path: Path):
+    (tmp_path / "own.py").write_text(SETTINGS)
+    result = check(tmp_path / "own.py", "--clause", "feed_forward.formula")
+    assert result.exit_code == 3, result.output
+    assert "LanguageModel language_model question: see below" in " ".join(result.output.split())
+
+
+def test_a_file_whose_members_cannot_be_listed_does_not_conform(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    def fails(*_: object) -> None:
+        raise Unavailable("ValueError: no signature found")
+
+    (tmp_path / "own.py").write_text(SETTINGS)
+    monkeypatch.setattr(files, "remote_members", fails)
+    result = check(tmp_path / "own.py", "--clause", "feed_forward.formula")
+    assert result.exit_code == 3, result.output
+    said = " ".join(result.output.split())
+    assert "could not be listed (ValueError: no signature found)" in said

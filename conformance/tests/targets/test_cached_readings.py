@@ -179,3 +179,11 @@ def test_the_written_adapter_continues_too() -> None:
     assert isinstance(written, Backend)
     assert tuple(written.components) == ("language_model", "cached_language_model")
     assert not [one.message for one in judged(written) if one.status.fails_run]
+
+
+def test_first_step_that_raises_is_asked_about(tmp_path: Path) -> None:
+    right = "keys[:, :, start_pos : start_pos + t] = k"
+    wrong = "keys[:, :, start_pos + 1 : start_pos + t] = k"
+    target = edited("static_buffer.py:DecoderLM", right, wrong, tmp_path)
+    with pytest.raises(Unclear, match="its first call with one raised"):
+        attentest.adapted(target)

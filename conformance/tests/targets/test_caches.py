@@ -9,6 +9,7 @@ from attentest.judging.bench import Bench
 from attentest.judging.judge import judge
 from attentest.targets.adapt import Unclear
 from attentest.targets.adapt.adaptation import adapt
+from attentest.targets.adapt.training.in_files import component_in_file
 
 CLAUSES = [f"cache.{one}" for one in ("formula", "chunks", "reset", "own-cache", "reorder")]
 
@@ -150,6 +151,40 @@ class LateCache(PreallocatedCache):
 )
 def test_wrong_cache_does_not_conform(thing):
     assert wrong_clauses(thing)
+
+
+class Preallocated:
+    def __init__(self, batch_size, n_heads, max_len, head_dim, dtype=torch.float32):
+        self.k = torch.zeros(batch_size, n_heads, max_len, head_dim, dtype=dtype)
+        self.v, self.pos = torch.zeros_like(self.k), 0
+
+    def update(self, k, v):
+        t = k.size(2)
+        self.k[:, :, self.pos : self.pos + t] = k
+        self.v[:, :, self.pos : self.pos + t] = v
+        self.pos += t
+        return self.k[:, :, : self.pos], self.v[:, :, : self.pos]
+
+
+class OneAtATime(Preallocated):
+    def update(self, k, v):
+        super().update(k, v)
+        self.pos += 1 - k.size(2)
+        return self.k[:, :, : self.pos], self.v[:, :, : self.pos]
+
+
+class Full(Preallocated):
+    def update(self, k, v):
+        super().update(k, v)
+        return self.k, self.v
+
+
+def test_cache_that_returns_fewer_tokens_than_it_is_given_is_a_component():
+    assert component_in_file("KVCache", Preallocated) == "cached_decoding"
+    assert component_in_file("KVCache", OneAtATime) == "cached_decoding"
+    assert component_in_file("KVCache", Full) == ""
+    with pytest.raises(Unclear, match="a recipe of three functions"):
+        adapt(OneAtATime, name="KVCache")
 
 
 def test_cache_that_returns_nothing_is_asked_about():

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from folders import SUPPORT
 from mistaken_code import adapted
 
 from attentest.targets.adapt import Unclear
@@ -58,3 +59,76 @@ def test_class_of_settings_is_meant_where_there_is_one(tmp_path: Path) -> None:
     made += "        self.d_model, self.d_ff, self.flavour = d_model, d_ff, 'tanh'\n"
     backend = adapted(tmp_path, "FeedForward", f"{SOURCE}\n\n{made}", anyway=True)
     assert not any("default_config() makes" in one for one in backend.assumed)
+
+
+TABLES = """
+import torch
+from torch import nn
+
+
+class Cfg(dict):
+    __getattr__ = dict.__getitem__
+
+
+class SelfAttention(nn.Module):
+    def __init__(self, cfg, layer_idx=0):
+        super().__init__()
+        self.cfg = cfg
+        self.qkv = nn.Linear(cfg["width"], 3 * cfg["width"])
+        self.out = nn.Linear(cfg["width"], cfg["width"])
+
+    def forward(self, x):
+        b, t, d = x.shape
+        heads = self.qkv(x).view(b, t, 3, self.cfg["n_heads"], d // self.cfg["n_heads"])
+        q, k, v = heads.permute(2, 0, 3, 1, 4)
+        scores = q @ k.transpose(-2, -1) * (d // self.cfg["n_heads"]) ** -0.5 * self.cfg["gain"]
+        return self.out((scores.softmax(-1) @ v).transpose(1, 2).reshape(b, t, d))
+
+
+CONFIG = dict(width=8, n_heads=2, gain=1.0)
+"""
+HELD = "CONFIG = dict(width=8, n_heads=2, gain=1.0)"
+BY_NAME = [('cfg["width"]', "cfg.width"), ('cfg["n_heads"]', "cfg.n_heads")]
+
+
+@pytest.mark.parametrize(
+    "edits",
+    [
+        [],
+        [(HELD, f"def default_cfg(**more):\n    return {HELD[9:]}")],
+        [
+            *BY_NAME,
+            ('cfg["gain"]', "cfg.gain"),
+            (HELD, f"def default_cfg():\n    return Cfg({HELD[14:]}"),
+        ],
+    ],
+    ids=["constant", "function", "class"],
+)
+def test_fields_of_tables_are_given_where_a_call_reads_them(
+    edits: list[tuple[str, str]], tmp_path: Path
+) -> None:
+    source = TABLES
+    for old, new in edits:
+        source = source.replace(old, new)
+    (tmp_path / "others.py").write_text("class OtherConfig:\n    gain = width = n_heads = 3\n")
+    backend = adapted(tmp_path, "SelfAttention", source)
+    assert any(" holds, where" in one or "() makes, where" in one for one in backend.assumed)
+    assert backend.fits
+
+
+def test_table_without_a_field_that_is_read_is_not_given(tmp_path: Path) -> None:
+    with pytest.raises(Unclear):
+        adapted(tmp_path, "SelfAttention", TABLES.replace("width=8, ", ""))
+
+
+def test_settings_of_the_file_come_before_classes_of_other_files(tmp_path: Path) -> None:
+    source = (SUPPORT / "wild_language_models" / "nano.py").read_text(encoding="utf-8")
+    head, _, rest = source.partition("@dataclass")
+    body = rest.partition("\n\n\n")[2].replace("config: GPTConfig", "config")
+    made = "\n\n\ndef default_config():\n    return SimpleNamespace("
+    made += "block_size=64, vocab_size=32, n_layer=2, n_head=2, n_embd=8, dropout=0.0, bias=True)\n"
+    other = f"from dataclasses import dataclass\n\n\n@dataclass{rest.partition(chr(10) * 3)[0]}\n"
+    (tmp_path / "other.py").write_text(other)
+    code = f"from types import SimpleNamespace\n{head}{body}{made}"
+    backend = adapted(tmp_path, "GPT", code)
+    assert "GPTConfig" not in "\n".join(backend.assumed)

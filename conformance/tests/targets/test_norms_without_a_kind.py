@@ -33,6 +33,25 @@ def test_rms_norm_is_judged_as_one(tmp_path: Path, name: str) -> None:
     assert broken(backend, "rms_norm.formula", "rms_norm.epsilon") == []
 
 
+@pytest.mark.parametrize(
+    ("name", "asked"), [("T5Norm", False), ("ModelNorm", False), ("ModelLayerNorm", True)]
+)
+def test_rms_norm_of_a_longer_name(tmp_path: Path, name: str, asked: bool) -> None:
+    code = CODE.replace("class Norm", f"class {name}")
+    if not asked:
+        assert broken(adapted(tmp_path, name, code), "rms_norm.formula") == []
+        return
+    with pytest.raises(Unclear, match="it is an RMS norm"):
+        adapted(tmp_path, name, code)
+
+
+def test_rms_norm_that_is_documented_as_a_layer_norm_is_asked_about(tmp_path: Path) -> None:
+    words = 'class ModelNorm(nn.Module):\n    """A layer norm of the rows."""\n'
+    code = CODE.replace("class Norm(nn.Module):\n", words)
+    with pytest.raises(Unclear, match="it is an RMS norm"):
+        adapted(tmp_path, "ModelNorm", code)
+
+
 def test_layer_norm_stays_one(tmp_path: Path) -> None:
     code = CODE.replace(ROOT, "F.layer_norm(x, x.shape[-1:])", 1)
     backend = adapted(tmp_path, "norm", code)

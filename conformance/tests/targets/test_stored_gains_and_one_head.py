@@ -40,6 +40,11 @@ def test_stored_gains_that_do_not_begin_as_zero_are_asked_about(tmp_path: Path) 
         read(tmp_path, STORED)
 
 
+def test_last_gain_that_begins_as_zero_is_asked_about(tmp_path: Path) -> None:
+    with pytest.raises(Unclear, match="multiplies what its last norm gives"):
+        read(tmp_path, ZEROS)
+
+
 def test_gains_of_layer_norms_that_are_doubled_are_asked_about(tmp_path: Path) -> None:
     with pytest.raises(Unclear, match="computed nowhere in it are"):
         read(tmp_path, (NORMED, NORMED.replace("self.weight, self", "2 * self.weight, self")))

@@ -106,10 +106,10 @@ def check_command(
         if adapter_file is not None:
             vacant(adapter_file)
     isolation = Isolation(judging.timeout, judging.memory, process.LOAD_LIMIT)
-    console = Console()
+    console, unlisted = Console(), ""
     if resolve.is_whole(target) and not component:
         prepare()  # one process lists the members, others judge them
-        members = _members(target, isolation)
+        members, unlisted = _members(target, isolation)
         if members is not None:
             known = list(files.targets(target, members))
             if adapter_file is not None and len(known) != 1:
@@ -125,7 +125,9 @@ def check_command(
         console.print(coloured(screen.report(shown[target], shown.plan)), soft_wrap=True)
     # A run in which nothing was judged must not look like one in which all is well.
     nothing = not any(verdict.status.judged for verdict in found[target].verdicts)
-    sys.exit(found.exit_code or (3 if nothing else 0))
+    if unlisted and not nothing:
+        console.print(Text(unlisted), soft_wrap=True)
+    sys.exit(3 if unlisted else found.exit_code or (3 if nothing else 0))
 
 
 def _write(
@@ -152,12 +154,18 @@ def _write(
     )
 
 
-def _members(target: str, isolation: Isolation) -> list[Member] | None:
-    """Return the members of a whole file; None where it holds a backend or cannot be listed."""
+def _members(target: str, isolation: Isolation) -> tuple[list[Member] | None, str]:
+    """Return the members of a whole file, and in a sentence why they cannot be listed.
+
+    The members are None where it holds a backend or cannot be listed.
+    """
     try:
-        return files.remote_members(target, isolation)
-    except (LoadFailure, Unavailable):
-        return None  # the worker that judges says why
+        return files.remote_members(target, isolation), ""
+    except (LoadFailure, Unavailable) as failure:  # a worker that cannot load it says why
+        return None, (
+            f"The components of {target} could not be listed ({failure}), and others in it are not "
+            f"judged: name each of them, {target}:NAME."
+        )
 
 
 def _check_file(

@@ -239,9 +239,18 @@ def squashed(name: str) -> str:
     return name.replace("_", "").lower()
 
 
+_OF_TURNS = {
+    *("half", "halves", "pair", "pairs", "interleaved", "adjacent", "neox", "gptj", "llama", "hf"),
+    *("complex", "real", "split", "torch"),
+}
+"""Words of the names of rotary positions that say a convention or an arithmetic."""
+
+
 def _meaning(name: str) -> str:
+    words = words_of(name)
     empty = {*_EMPTY, *_MAKES} if squashed(name).endswith("mask") else _EMPTY
-    return "".join(word for word in words_of(name) if word not in empty)
+    empty = empty | _OF_TURNS if {"rope", "rotary"} & {*words} else empty
+    return "".join(word for word in words if word not in empty)
 
 
 def words_of(name: str) -> list[str]:

@@ -26,7 +26,7 @@ from attentest.targets.adapt.fillings import (
     sizes_by_words,
     sizes_known,
 )
-from attentest.targets.adapt.names import AT_CALLS, CONFIGURATION, RATIO, SIZES
+from attentest.targets.adapt.names import CONFIGURATION, RATIO, SIZES
 from attentest.targets.adapt.objects.compared_words import attempts_of_words
 from attentest.targets.adapt.objects.configuration import Fields, fields_read, holds_settings
 from attentest.targets.adapt.objects.left_out import left_out, makes_norms, said_of
@@ -34,7 +34,6 @@ from attentest.targets.adapt.objects.made_settings import made_settings
 from attentest.targets.adapt.objects.parts import class_given, parts_of, several_parts
 from attentest.targets.adapt.objects.settings import (
     is_configuration,
-    mentions,
     settings_assumed,
     settings_classes,
     several_settings,
@@ -308,8 +307,8 @@ def _configuration(
         if fields.missing:
             raise _question(thing, component, [fields.missing[-1]], fields.found.values())
     given = {name: fixed(value) for name, value in reading.given.items() if name not in read}
-    later = {name: fixed(value) for name, value in AT_CALLS.items() if mentions(thing, name)}
-    found = {**later, **fields.found, **given}
+    found = {**fields.found, **given}
+    found = made.fillings_at_calls(thing, found, fill) | found
     return Construction(fields.make, found, frozenset(found), remark=made.remark(own))
 
 

@@ -5,6 +5,7 @@ import sys
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import torch
@@ -17,7 +18,8 @@ from attentest.harness.subject import Subject
 from attentest.results.text import summary
 from attentest.targets.adapt.adapter import Adapter
 from attentest.targets.adapt.arguments import MASKS
-from attentest.targets.adapt.code import POSITIONS, Code
+from attentest.targets.adapt.assumptions.lengths import longest
+from attentest.targets.adapt.code import Code
 from attentest.targets.adapt.components import squashed
 from attentest.targets.adapt.construction import Construction
 from attentest.targets.adapt.parameters.degenerate import with_numbers
@@ -116,7 +118,9 @@ def limits_of(
         inner=inner,
         inner_width=inner_width,
         shared_inner=None if "shared_inner" in known else shared_inner(probe, table),
-        length=_longest(code, probe, adapter) if "max_length" not in known else None,
+        length=None
+        if "max_length" in known
+        else longest(code, probe, adapter, partial(any_masks, adapter)),
         own_pads=code.inner is not None or not _of_source_alone("pad", known),
         own_vocabularies=code.inner is not None or not _of_source_alone("vocabulary", known),
         odd_width=not (_has_heads(code) or _has_settings(code))
@@ -280,44 +284,6 @@ def said_of(limits: Limits, *, dropout: bool = False) -> list[str]:
 ODD = 5 * SIZES.heads
 """An odd model width that the heads of a probe divide."""
 
-LONGEST = 20_000
-"""Positions up to which a table is tried: as many as the farthest that is judged."""
-
-
-def _longest(code: Code, probe: Probe, adapter: Adapter) -> int | None:
-    """Return how many positions a table of a fixed length has, None where no end was met."""
-    most = LONGEST if code.inner is None else POSITIONS
-
-    def served(length: int) -> bool:
-        given = probe.given(adapter)
-        given = {**given, "x": given["x"][:1, :1].expand(1, length, -1)}
-        return not isinstance(probe.called(adapter, given), str)
-
-    encodes = adapter.component == "positional_encoding"
-    if not (encodes or code.inner is not None) or (encodes and _mixes_rows(probe, adapter)):
-        return None
-    if served(most) or not served(1):
-        return None
-    low, high = 1, most
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if served(middle) else (low, middle)
-    return low
-
-
-def _mixes_rows(probe: Probe, adapter: Adapter) -> bool:
-    """Say whether a row depends on an earlier one: such code is no encoding, whatever it is called.
-
-    What compares all pairs of positions needs more memory for a long input than there is.
-    """
-    given = probe.given(adapter)
-    other = given["x"].clone()
-    other[:, 0] += 1
-    first, second = probe.called(adapter, given), probe.called(adapter, {**given, "x": other})
-    if isinstance(first, str) or isinstance(second, str) or first.shape != second.shape:
-        return False
-    return first.dim() == other.dim() and not torch.equal(first[:, 1:], second[:, 1:])
-
 
 def _takes_odd_width(code: Code, probe: Probe, adapter: Adapter) -> bool:
     """Say whether `code` is built at an odd width and answers there, if it does at that of `probe`.
@@ -387,14 +353,15 @@ def _precisions(code: Code, adapter: Adapter) -> tuple[str, ...]:
     return precisions_of(answers)
 
 
-def any_masks(adapter: Adapter) -> Mapping[str, torch.Tensor]:
-    """Return masks for five queries and keys that `adapter` takes, none where it takes none."""
+def any_masks(adapter: Adapter, length: int = 5) -> Mapping[str, torch.Tensor]:
+    """Return masks for `length` queries and keys that `adapter` takes, none where it takes none."""
     memory = _memory_kinds(adapter)
     kinds = {role: _kinds(adapter) for role in _roles(adapter)}
     kinds |= {"source_mask": memory} if memory is not None else {}
-    return {role: _any_mask(one) for role, one in kinds.items() if set(one) - {"none"}}
+    return {role: _any_mask(one, length) for role, one in kinds.items() if set(one) - {"none"}}
 
 
-def _any_mask(kinds: Collection[str]) -> torch.Tensor:
-    causal = torch.ones((1, 1, 5, 5), dtype=torch.bool).tril()
-    return causal if "padding" not in kinds else causal[:, :, 3:4].repeat(2, 1, 1, 1)
+def _any_mask(kinds: Collection[str], length: int) -> torch.Tensor:
+    causal = torch.ones((1, 1, length, length), dtype=torch.bool).tril()
+    last = max(length - 2, 0)
+    return causal if "padding" not in kinds else causal[:, :, last : last + 1].repeat(2, 1, 1, 1)

@@ -108,7 +108,7 @@ def adapt_language_model(
     if inferred.mistake:
         adapter, said = _with_mistake(adapter, inferred.mistake)
         return replace(_told(adapter, said, reading), mistaken=inferred.mistaken)
-    adapter = _in_precisions(adapter)
+    adapter = _in_precisions(adapter, reading)
     demand_same_beyond(name, _backend(adapter), adapter.building, reading)
     demand_no_window(name, _backend(adapter), adapter.building, reading)
     adapter, doubts = _with_inputs(adapter, inferred, reading)
@@ -170,7 +170,7 @@ def _of_padding(adapter: LanguageAdapter) -> str:
     return f" Where it hides an id of padding, --give {pads[0]}=-1 {end}." if pads else ""
 
 
-def _in_precisions(adapter: LanguageAdapter) -> LanguageAdapter:
+def _in_precisions(adapter: LanguageAdapter, reading: Reading) -> LanguageAdapter:
     """Return `adapter` with the precisions in which its numbers are the reference's.
 
     Raises Unclear where they are not in any, at sizes that nothing was inferred from.
@@ -179,6 +179,7 @@ def _in_precisions(adapter: LanguageAdapter) -> LanguageAdapter:
         return adapter
     found = difference(_backend(adapter), wide=True)
     if found and difference(_backend(adapter), wide=True, room=KEPT_IN_SINGLE):
+        demand_no_window(adapter.name, _backend(adapter), adapter.building, reading)
         raise Unclear(
             f"{adapter.name} was read as a decoder-only model ({adapter.building.expression}), and "
             f"has the numbers of the reference in the first probing call. At other sizes it has "

@@ -91,6 +91,7 @@ class Building:
     doubts: tuple[str, ...] = ()
     maker: Callable[..., Any] | None = None
     around: tuple[str, ...] = ()
+    rows: int | None = None
 
     def __call__(self, sizes: Sizes) -> Any:
         """Build at `sizes`."""
@@ -342,8 +343,8 @@ class Options:
             if not is_of_keywords(one) and not issubclass(one, Enum)
         }
         annotated = [name for name, one in classes.items() if one is parameter.annotation]
-        if annotated:
-            return annotated[0]
+        if annotated or (self.top is not None and made_settings(self.top, own).maker):
+            return next(iter(annotated), "")
         if squashed(own) not in (*CONFIGURATION, "p") or parameter.annotation in (
             dict,
             SimpleNamespace,

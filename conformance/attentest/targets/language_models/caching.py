@@ -244,19 +244,22 @@ def candidates(model: nn.Module, call: Call, space: Mapping[str, Any]) -> Iterat
 
     `space` are the names of its file.
     """
-    own = list(signature_of(model).parameters)
-    named = {squashed(one): one for one in own}
-    argument = cache_argument(model)
-    if not argument or call.sequence_first or call.labels:
+    if not cache_argument(model) or call.sequence_first or call.labels:
         return
-    flag = next((named[one] for one in _FLAGS if one in named), "")
-    counts = [named[one] for one in _STARTS if one in named]
-    for start in ("None", *_made(model, space), *_PLAIN):
-        plain = Cached(argument, start, flag=flag, counted=next(iter(counts), ""))
-        yield from _with_part(model, call, plain, space)
+    for start in ("None", *caches_made(model, space), *_PLAIN):
+        yield from _with_part(model, call, begun(model, start), space)
 
 
-def _made(model: nn.Module, space: Mapping[str, Any]) -> Iterator[str]:
+def begun(model: nn.Module, start: str) -> Cached:
+    """Return how a model takes the cache of the expression `start`, by its arguments' names."""
+    named = {squashed(one): one for one in signature_of(model).parameters}
+    flag, counted = (
+        next((named[one] for one in names if one in named), "") for names in (_FLAGS, _STARTS)
+    )
+    return Cached(cache_argument(model), start, flag=flag, counted=counted)
+
+
+def caches_made(model: nn.Module, space: Mapping[str, Any]) -> Iterator[str]:
     """Yield the expressions of caches that methods of the model, or classes of its file, make."""
     for name in dir(type(model)):
         made = getattr(model, name, None)
@@ -297,7 +300,7 @@ def _with_part(
     """
     try:
         with undisturbed():
-            result, kept = _called(model, call, plain, space)
+            result, kept = called(model, call, plain, space)
     except Exception:  # code that a user wrote may raise anything
         return
     found = list(_kept_in(result, call))
@@ -310,7 +313,7 @@ def _with_part(
         yield _reordered(plain, None, False, kept)
 
 
-def _called(
+def called(
     model: nn.Module, call: Call, plain: Cached, space: Mapping[str, Any]
 ) -> tuple[Any, Any]:
     """Return the result of a first step, and the cache that was given to it."""

@@ -24,6 +24,7 @@ from attentest.targets.language_models.caching import (
     candidates,
     held_by_model,
 )
+from attentest.targets.language_models.first_steps import demand_first_step
 from attentest.targets.language_models.held_states import changed_by_calls
 from attentest.targets.language_models.numbers.tracing import NEAR, widened
 from attentest.targets.language_models.verifying import ROOM, TRIED
@@ -109,6 +110,8 @@ def with_cache(
         if trial.right():
             return _completed(other, made)
         tried.append((other, trial))
+    if argument not in given:
+        demand_first_step(adapter.name, model, adapter.call, adapter.building.space, argument)
     return _wrong(adapter, tried, made, argument)
 
 

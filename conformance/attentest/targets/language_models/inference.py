@@ -20,6 +20,7 @@ from attentest.targets.language_models.calling import (
     fitted,
     gives_logits,
 )
+from attentest.targets.language_models.fixed_rows import with_free_rows
 from attentest.targets.language_models.mistaken import (
     confirming,
     is_meant_to_continue,
@@ -76,12 +77,13 @@ def called(
     arguments = arguments_of(model, name, reading)
     with widened():
         try:
-            return built, arguments, fitted(model, arguments, name)
+            call = fitted(model, arguments, name)
         except Unclear:
             ordered = with_order(model, arguments.plain, reading.given)
             if not (ordered.order and gives_logits(model, ordered)):
                 raise
             return built, arguments, ordered
+    return with_free_rows(built, call), arguments, call
 
 
 def infer(
@@ -118,6 +120,9 @@ def infer(
         )
     _demand_one_answer(probe_of(built, sizes), call, name)
     _demand_small_gains(built, table, name)
+    plain = found.choices.get("norm_kind") != "rms" or found.choices.get("rms_weight") == "weight"
+    if plain and not reading.anyway:
+        _demand_last_gain(built, table, name)
     inner = len(found.views["layers.0.feed_forward.inner.weight"].values)
     return Inferred(built, call, arguments, table, found.choices, inner, mistaken, begun)
 
@@ -152,6 +157,20 @@ def _demand_small_gains(built: Building, table: Mapping[str, Place], name: str) 
             f"model that is not trained multiplies by something else than 1. Either that is a "
             f"mistake, or it is meant to; --as encoder judges its layers."
         )
+
+
+def _demand_last_gain(built: Building, table: Mapping[str, Place], name: str) -> None:
+    """Raise Unclear where the gain of the last norm, as it is stored, begins as 0."""
+    with undisturbed():
+        begun = dict(built(PROBE).named_parameters())
+    gain = table.get("norm.gain", Place(""))
+    if gain.plus or gain.name not in begun or begun[gain.name].any():
+        return
+    raise Unclear(
+        f"{name} multiplies what its last norm gives by {gain.name}, which begins as 0: its logits "
+        f"do not depend on the tokens before it is trained. Either 1 + {gain.name} is meant, or it "
+        f"is to begin as 1; --anyway (in Python: anyway=True) judges it as it is."
+    )
 
 
 def _demand_one_answer(model: nn.Module, call: Call, name: str) -> None:

@@ -42,7 +42,7 @@ def limits_of(built: Building, call: Call, inner: int, table: Table) -> Limits:
         inner=None if "d_ff" in built.known else _ratio(built, inner),
         one_key_head=has_one_key_head(built),
         fewest_heads=2 if _lacks_with_one_head(built, table) else 1,
-        length=None if "max_length" in built.known else _longest(built, call),
+        length=_length(built, call),
     )
 
 
@@ -128,14 +128,22 @@ def _random(built: Building, call: Call) -> bool:
         return False
 
 
-def _longest(built: Building, call: Call) -> int | None:
-    """Return the greatest length that is accepted, None where that is more than is judged."""
-    low, high = 7, LONGEST
-    if _answer(built, call, "float32", length=high) is not None:
+def _length(built: Building, call: Call) -> int | None:
+    """Return the greatest length of a model, None where an argument says it, or there is none."""
+    if built.rows is not None:
+        most = min(built.rows, LONGEST)
+        return _longest(built, call, PROBE.but(max_length=most), most) or most
+    return None if "max_length" in built.known else _longest(built, call)
+
+
+def _longest(built: Building, call: Call, sizes: Sizes = PROBE, most: int = LONGEST) -> int | None:
+    """Return the greatest length that is accepted, None where that is more than `most`."""
+    low, high = 7, most
+    if _answer(built, call, "float32", sizes, length=high) is not None:
         return None
     while high - low > 1:
         middle = (low + high) // 2
-        accepted = _answer(built, call, "float32", length=middle) is not None
+        accepted = _answer(built, call, "float32", sizes, length=middle) is not None
         low, high = (middle, high) if accepted else (low, middle)
     return low
 

@@ -9,6 +9,7 @@ from typing import Any
 from attentest.targets.adapt.components import squashed
 from attentest.targets.adapt.names import EPSILON, OF_EXPERTS, RATIO, SIZES, words
 from attentest.targets.adapt.objects.keyword_settings import KeptFields
+from attentest.targets.adapt.objects.made_settings import made_settings
 from attentest.targets.adapt.objects.settings import settings_doubts
 from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.models.configurations import Configurations
@@ -51,7 +52,7 @@ def settings_read(
     """Return the expression of the settings `own` of `top`, and the fields that nothing says.
 
     `fill` says a field by its name, and `kept` what it is where that does not; `sizes` are
-    those of probing.
+    those of probing. Fields of settings in the file may be read when the model is called.
     """
 
     def filled(name: str, known: Mapping[str, str]) -> str | None:
@@ -65,7 +66,11 @@ def settings_read(
         lambda settings: top(**{own: settings}), filled, lambda code: eval(code, {"sizes": sizes})
     )
     with undisturbed():
-        return made.without_switches(kept.made)
+        code, missing = made.without_switches(kept.made)
+    known = re.findall(r"\b(\w+)=", code)
+    later = [one for one in made_settings(top, own).later(top, known) if one in kept.fields]
+    more = "".join(f", {one}={filled(one, {})}" for one in later)
+    return code.removesuffix(")") + more + ")", missing
 
 
 def layers_off(

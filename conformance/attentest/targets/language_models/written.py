@@ -18,6 +18,7 @@ from attentest.targets.language_models.surrounded.modules import (
     sectioned,
 )
 from attentest.targets.layout import folded
+from attentest.targets.models.tables.fixed_rows import RESIZED_SOURCE, resized
 from attentest.targets.models.written import definition, head_line, imports_of
 from attentest.targets.origin import Origin
 from attentest_spec import Limits
@@ -78,6 +79,7 @@ class LanguageAdapter:
                 (Generated, GENERATED_SOURCE),
                 (OfBlocks, OF_BLOCKS_SOURCE),
                 (sectioned, SECTIONS_SOURCE),
+                (resized, RESIZED_SOURCE),
             )
             if f"{made.__name__}(" in expression
         ]

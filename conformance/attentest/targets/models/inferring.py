@@ -21,6 +21,7 @@ from attentest.targets.models.forms import Form
 from attentest.targets.models.methods import methods_of
 from attentest.targets.models.probing import (
     Probe,
+    hides_by_mask,
     hides_tokens,
     ignores_source,
     is_not_finite,
@@ -147,6 +148,11 @@ def infer(built: Building, name: str, doc: str, reading: Reading) -> Inferred:
             f"{_FIXED_PRECISION * ('double' in failure.lower())}"
         )
     if read.masks and not call.conventions.masks and score < SURE:
+        given = filter(None, combinations(read, doc, reading))
+        masked_call, found, _ = _best(probe, plain_call, given)
+        if masked_call is not None and found >= score and _hides_source(probe, masked_call):
+            call = masked_call  # its id of padding is known too
+    if read.masks and not call.conventions.masks and score < SURE:
         raise Unclear(
             f"{name} takes {' and '.join(read.masks)}, and no form of mask that was tried shows "
             f"what right masks show: it would be judged without. Say which mask an argument is "
@@ -243,6 +249,11 @@ def _leaves_target_pads(probe: Probe, call: Call) -> bool:
     found = call.compiled()
     *others, hidden = shown(probe, found)
     return all(others) and not hidden and takes_pads_for_tokens(probe, found, "target")
+
+
+def _hides_source(probe: Probe, call: Call) -> bool:
+    """Say whether all but the padding of the target is hidden, that of the source by a mask."""
+    return _leaves_target_pads(probe, call) and hides_by_mask(probe, call.compiled())
 
 
 def _ungiven(model: nn.Module, call: Call) -> Iterator[str]:

@@ -92,6 +92,18 @@ def shown(probe: Probe, call: Callable[..., Any], *, ends: bool = False) -> Iter
     yield _hides_target_padding(probe, call, -1 if ends else 1)
 
 
+def hides_by_mask(probe: Probe, call: Callable[..., Any]) -> bool:
+    """Say whether the mask that `call` gives hides tokens that no id in the model is that of."""
+    source, target = (one[:1] for one in probe.tokens)
+    model: Any = probe.model
+    pads = model.pads
+    short = probe.output(call, source[:, :-1], target)
+    model.pads = int(source[0, -1]), pads[1]
+    hidden = probe.output(call, source, target)
+    model.pads = pads
+    return _agree(short, hidden, slice(None))
+
+
 def _hides_target_padding(probe: Probe, call: Callable[..., Any], place: int) -> bool:
     """Say whether numbers in the row of the target's pad id reach no step that is no padding."""
     source, target = probe.tokens

@@ -21,7 +21,12 @@ Read = Callable[[Any, Reading], Backend]
 
 def says_no_kind(name: str) -> bool:
     """Say whether `name` is that of a norm, and of no kind of norms."""
-    return words_of(name) in (["norm"], ["normalize"], ["normalise"])
+    *before, last = words_of(name) or [""]
+    return last in ("norm", "normalize", "normalise") and not {*before} & {*_KINDS}
+
+
+_KINDS = ("layer", "ln", "layernorm")
+"""Words of the name of a norm that promise a layer norm."""
 
 
 def of_its_numbers(read: Read, name: str) -> Read:
@@ -32,7 +37,8 @@ def of_its_numbers(read: Read, name: str) -> Read:
             return read(thing, reading)
         except Uncovered as question:
             own = name or getattr(thing, "__name__", type(thing).__name__)
-            if reading.component or RMS not in question.text or not says_no_kind(own):
+            said = "layer" in f"{getattr(thing, '__doc__', '') or ''}".lower()
+            if reading.component or RMS not in question.text or said or not says_no_kind(own):
                 raise
             return read(thing, replace(reading, component="rms_norm"))
 

@@ -1,4 +1,4 @@
-"""Objects of settings that a function of the same file makes, as of an argument parser."""
+"""Objects of settings that the same file holds, or that a function of it makes."""
 
 import argparse
 import contextlib
@@ -6,7 +6,7 @@ import inspect
 import io
 import re
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from types import SimpleNamespace
@@ -14,22 +14,35 @@ from typing import Any
 from unittest.mock import patch
 
 from attentest.targets.adapt.fillings import Filling, fixed
-from attentest.targets.adapt.objects.settings import fields_read_of, settings_classes
+from attentest.targets.adapt.names import AT_CALLS
+from attentest.targets.adapt.objects.settings import (
+    fields_read_of,
+    keys_read_of,
+    mentions,
+    settings_classes,
+)
 from attentest.targets.adapt.probing import undisturbed
 
-_MAKERS = ("SimpleNamespace(", "ArgumentParser(", "Namespace(")
+_MAKERS = ("SimpleNamespace(", "ArgumentParser(", "Namespace(", "dict(", "return {")
 _NAMES = re.compile(r"args|arguments|config|cfg|settings|hparams|hyperparam|options|opts|params")
-"""Words in the name of a function that makes settings: no other function is called."""
+"""Words in the name of settings, or of a function that makes them: no other one is called."""
+
+Fill = Callable[[str, Collection[str]], Filling | None]
+"""Returns the filling of a field by its name, beside the names that are known."""
 
 _PLAIN = (bool, int, float, str, type(None))
 
 
 @dataclass(frozen=True)
 class MadeSettings:
-    """The plain `fields` of the settings that the function `maker` makes; none for "" as that."""
+    """The plain `fields` of the settings that the function `maker` makes; none for "" as that.
+
+    `held` says that `maker` is the name of the settings themselves.
+    """
 
     maker: str = ""
     fields: Mapping[str, Any] = field(default_factory=dict)
+    held: bool = False
 
     def filling(self, name: str) -> Filling | None:
         """Return what the field `name` is filled with, None where there is none."""
@@ -37,27 +50,50 @@ class MadeSettings:
 
     def remark(self, own: str) -> str:
         """Return what is assumed of the argument `own`, "" for nothing."""
-        said = f"assumed that {own} has what {self.maker}() makes, where it is no size"
-        return said if self.maker else ""
+        source = f"{self.maker} holds" if self.held else f"{self.maker}() makes"
+        return f"assumed that {own} has what {source}, where it is no size" if self.maker else ""
+
+    def fillings_at_calls(
+        self, thing: Callable[..., Any], known: Collection[str], fill: Fill
+    ) -> dict[str, Filling]:
+        """Return what `fill` gives for fields that are read when what `thing` builds is called."""
+        found = {name: fixed(value) for name, value in AT_CALLS.items() if mentions(thing, name)}
+        return found | {name: fill(name, known) or fixed(None) for name in self.later(thing, known)}
+
+    def later(self, thing: Callable[..., Any], known: Collection[str]) -> list[str]:
+        """Return the fields besides the `known` ones that the file of `thing` reads somewhere.
+
+        They may be read when what `thing` builds is called.
+        """
+        source = _source(sys.modules.get(thing.__module__))
+        read = r"""\.{0}\b|\[["']{0}["']\]"""
+        return [
+            name
+            for name in self.fields
+            if name not in known and re.search(read.format(re.escape(name)), source)
+        ]
 
 
 def made_settings(thing: Callable[..., Any], own: str) -> MadeSettings:
-    """Return the settings that one function makes, and that `thing` may get as its argument `own`.
+    """Return the settings that `thing` may get as its argument `own`: those of its file.
 
-    They have every field that the constructor reads; those of several functions are none, and a
-    class of settings is meant where there is one.
+    They have every field that the constructor reads; several are none, and a class of settings in
+    the file is meant where there is one and no field is read by key.
     """
-    read = fields_read_of(thing, own)
-    home = sys.modules.get(thing.__module__)
+    keys = keys_read_of(thing, own)
+    read = fields_read_of(thing, own) | keys
+    home = dict(vars(sys.modules[thing.__module__])) if thing.__module__ in sys.modules else {}
     found = []
-    for name, one in list(vars(home).items()) if home else []:
+    for name, one in home.items():
+        if not _NAMES.search(name.lower()):
+            continue
+        held = _plain(one) if read else {}
         is_own = inspect.isfunction(one) and one.__module__ == thing.__module__
-        if is_own and _NAMES.search(name.lower()):
-            fields = _fields_of(one)
-            found += [MadeSettings(name, fields)] * bool(fields and read <= fields.keys())
-    if len(found) != 1 or settings_classes(thing, own):
-        return MadeSettings()
-    return found[0]
+        fields = _fields_of(one) if is_own else held
+        if fields and read <= fields.keys():
+            found.append(MadeSettings(name, fields, held=bool(held)))
+    classes = [] if keys else [one for one in settings_classes(thing, own) if one.__name__ in home]
+    return found[0] if len(found) == 1 and not classes else MadeSettings()
 
 
 @lru_cache(maxsize=256)
@@ -68,16 +104,23 @@ def _fields_of(make: Callable[..., Any]) -> Mapping[str, Any]:
     if any(one.default is one.empty and one.kind not in kinds for one in arguments):
         return {}
     source = _source(make)
-    if not any(one in source for one in _MAKERS) or "return" not in source:
+    if "return" not in source or not any(one in source for one in (*_MAKERS, *_tables(make))):
         return {}
     try:
         with undisturbed(), patch.object(sys, "argv", sys.argv[:1]), _quiet():
             made = make()
     except (Exception, SystemExit):  # code that a user wrote may raise anything
         return {}
-    if not isinstance(made, SimpleNamespace | argparse.Namespace):
+    return _plain(made)
+
+
+def _plain(made: Any) -> Mapping[str, Any]:
+    """Return the plain fields of settings, {} for what is neither a dictionary nor a namespace."""
+    if isinstance(made, SimpleNamespace | argparse.Namespace):
+        made = vars(made)
+    if not isinstance(made, dict) or not all(isinstance(name, str) for name in made):
         return {}
-    return {name: one for name, one in vars(made).items() if type(one) in _PLAIN}
+    return {name: one for name, one in made.items() if type(one) in _PLAIN and name.isidentifier()}
 
 
 @contextlib.contextmanager
@@ -86,7 +129,14 @@ def _quiet() -> Iterator[None]:
         yield
 
 
-def _source(make: Callable[..., Any]) -> str:
+def _tables(make: Callable[..., Any]) -> list[str]:
+    """Return calls of the classes near `make` that inherit from `dict` and add no constructor."""
+    held = list(make.__globals__.items())
+    classes = [(name, one) for name, one in held if inspect.isclass(one) and issubclass(one, dict)]
+    return [f"{name}(" for name, one in classes if one.__init__ is dict.__init__]
+
+
+def _source(make: Any) -> str:
     try:
         return inspect.getsource(make)
     except (OSError, TypeError):

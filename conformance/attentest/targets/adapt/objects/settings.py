@@ -147,6 +147,21 @@ def fields_read_of(thing: Callable[..., Any], own: str) -> frozenset[str]:
 
 
 @lru_cache(maxsize=1024)
+def keys_read_of(thing: Callable[..., Any], own: str) -> frozenset[str]:
+    """Return the keys of the argument `own` that the code of the constructor reads."""
+    nodes = ast.walk(_tree(getattr(thing, "__init__", thing)))
+    return frozenset(
+        node.slice.value
+        for node in nodes
+        if isinstance(node, ast.Subscript)
+        and isinstance(node.value, ast.Name | ast.Attribute)
+        and getattr(node.value, "attr", getattr(node.value, "id", "")) == own
+        and isinstance(node.slice, ast.Constant)
+        and isinstance(node.slice.value, str)
+    )
+
+
+@lru_cache(maxsize=1024)
 def _fields_of(settings: type) -> frozenset[str]:
     """Return the attributes that objects of `settings` have."""
     names = {*dir(settings), *constructor_arguments(settings)}

@@ -43,7 +43,7 @@ def component_in_file(name: str, thing: Any) -> str:
     if trained:
         moves = any(callable(getattr(thing, one, None)) for one in _METHODS)
         return trained if moves or inspect.isfunction(thing) else ""
-    if caches.proves_itself(thing, name):
+    if caches.proves_itself(thing, name) or caches.drops_tokens(thing, name):
         return caches.COMPONENT
     decoder = component_guessed(name) if inspect.isfunction(thing) else ""
     return decoder if decoder in _DECODERS else ""

@@ -39,7 +39,8 @@ def demand_no_window(name: str, backend: Backend, built: Building, reading: Read
     wide = _window(backend)
     if not wide:
         return
-    own = next((own for own, _ in _windows(built)), "")
+    named = re.findall(r"\b(\w*window\w*)=\d", built.expression)
+    own = next((own for own, _ in _windows(built)), next(iter(named), ""))
     given = f"--give {own}={_ENOUGH} (in Python: given={{{own!r}: {_ENOUGH}}}) judges it without. "
     raise Windowed(
         f"{name} is not judged as a decoder-only model: in one layer a token sees itself and the "

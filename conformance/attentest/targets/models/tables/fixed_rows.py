@@ -4,7 +4,7 @@ The function needs nothing else of the suite: written adapters contain its sourc
 """
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -38,7 +38,7 @@ RESIZED_SOURCE = "\n".join(
 ) + inspect.getsource(resized)
 """The function as code of its own, for a reproduction or a written adapter."""
 
-_SAID = (
+SAID = (
     "assumed that the {} rows of {} are a greatest length, and no design: it is judged with as "
     "many rows as its sequences need"
 )
@@ -51,25 +51,37 @@ def with_free_rows(built: Building) -> Building:
     """
     if "max_length" in built.known:
         return built
-    try:
-        with undisturbed():
-            found, other = (_tables(built(sizes), sizes) for sizes in _UNLIKE)
-    except Exception:  # code that a user wrote may raise anything
-        return built
-    fixed = {name: place for name, place in found.items() if other.get(name) == place}
+    fixed = fixed_tables(built, _UNLIKE)
     if not 1 <= len(fixed) <= 2:
         return built
-    axes = {name: axis for name, (axis, _) in fixed.items()}
     counts = dict.fromkeys(str(rows) for _, rows in fixed.values())
-    said = _SAID.format(" and ".join(counts), " and ".join(fixed))
+    said = SAID.format(" and ".join(counts), " and ".join(fixed))
     return replace(
         built,
-        expression=f"{resized.__name__}({built.expression}, sizes.max_length, {axes})",
+        expression=resizing(built.expression, fixed),
         space={**built.space, resized.__name__: resized},
         said=(*built.said, said),
         doubts=(*built.doubts, said),
         rows=min(rows for _, rows in fixed.values()),
     )
+
+
+def fixed_tables(
+    build: Callable[[Sizes], Any], unlike: Sequence[Sizes]
+) -> dict[str, tuple[int, int]]:
+    """Return the axis and the number of the rows of tables that have as many at `unlike` sizes."""
+    try:
+        with undisturbed():
+            found, other = (_tables(build(sizes), sizes) for sizes in unlike)
+    except Exception:  # code that a user wrote may raise anything
+        return {}
+    return {name: place for name, place in found.items() if other.get(name) == place}
+
+
+def resizing(expression: str, fixed: Mapping[str, tuple[int, int]]) -> str:
+    """Return the expression of a model with as many rows in its `fixed` tables as are asked."""
+    axes = {name: axis for name, (axis, _) in fixed.items()}
+    return f"{resized.__name__}({expression}, sizes.max_length, {axes})"
 
 
 _UNLIKE = [
