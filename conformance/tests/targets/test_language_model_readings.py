@@ -18,7 +18,7 @@ from attentest.targets import resolve
 from attentest.targets.adapt import Unclear
 from attentest.targets.adapt.parameters.telling import lines
 from attentest.targets.adapt.reading import Reading
-from attentest.targets.language_models.building import building
+from attentest.targets.language_models.construction.building import building
 from attentest.targets.language_models.numbers.places import View
 from attentest.targets.language_models.numbers.tracing import traced, widened
 from attentest.targets.language_models.tables import table_of

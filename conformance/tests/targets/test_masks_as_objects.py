@@ -10,8 +10,8 @@ import attentest
 from attentest.targets import file_modules
 from attentest.targets.adapt.objects.mask_holders import mask_holders
 from attentest.targets.adapt.reading import Reading, Unclear
-from attentest.targets.language_models.building import PROBE
 from attentest.targets.language_models.caching import candidates
+from attentest.targets.language_models.construction.building import PROBE
 from attentest.targets.language_models.inference import called, infer
 from attentest.targets.language_models.surrounded.states import building_of_states
 

@@ -7,7 +7,7 @@ from torch import nn
 
 import attentest
 from attentest.targets.adapt import Unclear
-from attentest.targets.language_models.building import PROBE
+from attentest.targets.language_models.construction.building import PROBE
 from attentest.targets.language_models.probing import probe_of
 from attentest.targets.members import members
 

@@ -5,6 +5,8 @@ from pathlib import Path
 import pytest
 from mistaken_code import adapted, asked_or_broken, broken
 
+from attentest.targets.adapt import Unclear
+
 CODE = """
 import torch
 from torch import nn

@@ -4,7 +4,7 @@ import pytest
 from user_files import write_files
 
 import attentest
-from attentest.targets.language_models.building import Building
+from attentest.targets.language_models.construction.building import Building
 from attentest.targets.language_models.probing import has_one_key_head
 
 ATTENTION = """

@@ -9,7 +9,7 @@ import pytest
 
 import attentest
 from attentest.targets.adapt.reading import Reading, Unclear
-from attentest.targets.language_models.building import PROBE, Building, building
+from attentest.targets.language_models.construction.building import PROBE, Building, building
 
 MODEL = """
 from torch import nn

@@ -2,7 +2,7 @@
 
 from types import SimpleNamespace
 
-from attentest.targets.language_models.building import Building
+from attentest.targets.language_models.construction.building import Building
 from attentest.targets.language_models.questions.windows import windows_left
 
 

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from attentest.analysis.identify.norms import EPSILONS as IN_USE
 from attentest.targets.adapt.adapter import Adapter
 from attentest.targets.adapt.parameters.behaviour import BATCH, QUERIES, Fired, Sample
 from attentest.targets.adapt.parameters.found import Observed
@@ -136,8 +137,8 @@ def _one_plus_gain(seen: Observed, component: str, table: Table, known: Choices)
     if "gain" not in parameters or x is None:
         return ""
     raised = {**parameters, "gain": parameters["gain"] + 1.0}
-    expected = layer_norm(Setting(seen.sizes, known, raised), x)
-    if not _close(seen, expected):
+    norms = (known.but(norm_epsilon=one) for one in IN_USE)
+    if not any(_close(seen, layer_norm(Setting(seen.sizes, one, raised), x)) for one in norms):
         return ""
     return "it multiplies by 1 + weight, so that a weight of 0 changes nothing"
 

@@ -20,8 +20,8 @@ from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.adapt.reading import Reading, Unclear
 from attentest.targets.adapt.ungiven import sentence, ungiven
 from attentest.targets.language_models.beside import question_on_others, unused_of
-from attentest.targets.language_models.building import PROBE, Build, Building, building
 from attentest.targets.language_models.calling import POSITION_FORMS
+from attentest.targets.language_models.construction.building import PROBE, Build, Building, building
 from attentest.targets.language_models.continuing import with_cache
 from attentest.targets.language_models.inference import Inferred, infer
 from attentest.targets.language_models.limits import demand_answer_as_built, limits_of

@@ -15,7 +15,7 @@ from attentest.targets.adapt.objects.mask_holders import mask_holders
 from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.adapt.reading import Reading, Unclear
 from attentest.targets.kernels import demand_runnable
-from attentest.targets.language_models.building import PROBE
+from attentest.targets.language_models.construction.building import PROBE
 from attentest.targets.language_models.surrounded.modules import called_of, signature_of
 from attentest.targets.models.results import parts_of
 from attentest_spec import Unsupported

@@ -17,13 +17,13 @@ from attentest.results.text import summary
 from attentest.targets.adapt.parameters.trials.clock import Clock
 from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.adapt.reading import Unclear
-from attentest.targets.language_models.building import PROBE
 from attentest.targets.language_models.caching import (
     Cached,
     cache_argument,
     candidates,
     held_by_model,
 )
+from attentest.targets.language_models.construction.building import PROBE
 from attentest.targets.language_models.first_steps import demand_first_step
 from attentest.targets.language_models.held_states import changed_by_calls
 from attentest.targets.language_models.numbers.tracing import NEAR, widened

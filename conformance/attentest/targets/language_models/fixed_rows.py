@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import torch
 
-from attentest.targets.language_models.building import PROBE, Building
 from attentest.targets.language_models.calling import Call, probe_tokens
+from attentest.targets.language_models.construction.building import PROBE, Building
 from attentest.targets.language_models.probing import probe_of, probe_sizes
 from attentest.targets.models.tables.fixed_rows import SAID, fixed_tables, resized, resizing
 

@@ -4,8 +4,8 @@ import torch
 from torch import Tensor, nn
 
 from attentest.targets.adapt.probing import undisturbed
-from attentest.targets.language_models.building import PROBE, Building
 from attentest.targets.language_models.calling import Call, probe_tokens
+from attentest.targets.language_models.construction.building import PROBE, Building
 from attentest.targets.language_models.numbers.tracing import widened
 
 

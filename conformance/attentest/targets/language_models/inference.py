@@ -11,7 +11,6 @@ from attentest.analysis.lines.recording import Place as CodePlace
 from attentest.results.verdict import Location
 from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.adapt.reading import Reading, Unclear, Unexplained
-from attentest.targets.language_models.building import PROBE, Build, Building, building
 from attentest.targets.language_models.calling import (
     Arguments,
     Call,
@@ -20,6 +19,7 @@ from attentest.targets.language_models.calling import (
     fitted,
     gives_logits,
 )
+from attentest.targets.language_models.construction.building import PROBE, Build, Building, building
 from attentest.targets.language_models.fixed_rows import with_free_rows
 from attentest.targets.language_models.mistaken import (
     confirming,

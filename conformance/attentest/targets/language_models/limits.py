@@ -10,8 +10,8 @@ from attentest.results.text import summary
 from attentest.targets.adapt.limits import is_random_in_training
 from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.adapt.reading import Unclear
-from attentest.targets.language_models.building import PROBE, Building
 from attentest.targets.language_models.calling import Call, probe_tokens
+from attentest.targets.language_models.construction.building import PROBE, Building
 from attentest.targets.language_models.probing import has_one_key_head
 from attentest.targets.precisions import RAISES_AS_BUILT, precisions_of
 from attentest_spec import Limits, Place, Sizes, Table

@@ -14,8 +14,8 @@ from torch import nn
 
 from attentest.analysis.lines.recording import Place
 from attentest.targets.adapt.components import squashed
-from attentest.targets.language_models.building import Building
 from attentest.targets.language_models.calling import Call, apart_without_labels
+from attentest.targets.language_models.construction.building import Building
 from attentest.targets.language_models.numbers.findings import Found
 from attentest.targets.language_models.numbers.mistakes import (
     WITHOUT_NORM,

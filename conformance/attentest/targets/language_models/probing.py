@@ -10,8 +10,8 @@ from torch import nn
 
 from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.adapt.reading import Reading
-from attentest.targets.language_models.building import PROBE, Building
 from attentest.targets.language_models.calling import Call, probe_tokens
+from attentest.targets.language_models.construction.building import PROBE, Building
 from attentest.targets.language_models.numbers.constants import constants
 from attentest.targets.language_models.numbers.experts import Mixture, watched
 from attentest.targets.language_models.numbers.mistakes import Mistake

@@ -8,10 +8,10 @@ from torch import nn
 
 from attentest.targets.adapt.components import component_named, squashed
 from attentest.targets.adapt.reading import Reading, Unclear
-from attentest.targets.language_models.building import PROBE
 from attentest.targets.language_models.calling import AT_START, MASKS, is_causal, is_none
+from attentest.targets.language_models.construction.building import PROBE
+from attentest.targets.language_models.construction.makers import NAMED, makes_language_models
 from attentest.targets.language_models.inference import called
-from attentest.targets.language_models.makers import NAMED, makes_language_models
 from attentest.targets.language_models.mistaken import means_order
 from attentest.targets.language_models.probing import probe_of
 

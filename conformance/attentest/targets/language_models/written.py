@@ -6,9 +6,9 @@ from textwrap import wrap
 
 from attentest.targets.adapt.parameters.telling import lines
 from attentest.targets.constants.copies import COPIES_SOURCE, copied
-from attentest.targets.language_models.building import Building
 from attentest.targets.language_models.caching import Cached
 from attentest.targets.language_models.calling import Call
+from attentest.targets.language_models.construction.building import Building
 from attentest.targets.language_models.surrounded.modules import (
     GENERATED_SOURCE,
     OF_BLOCKS_SOURCE,

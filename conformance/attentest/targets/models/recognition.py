@@ -25,8 +25,8 @@ from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.adapt.reading import Reading, Unclear
 from attentest.targets.adapt.training.in_files import component_in_file
 from attentest.targets.definitions import definitions
-from attentest.targets.language_models import building as language_models
-from attentest.targets.language_models.makers import makes_modules
+from attentest.targets.language_models.construction import building as language_models
+from attentest.targets.language_models.construction.makers import makes_modules
 from attentest.targets.language_models.recognition import has_parts_to_judge, is_language_model
 from attentest.targets.libraries import question_of_class
 from attentest.targets.models.building import building

@@ -6,7 +6,7 @@ import numpy as np
 
 from attentest.targets.adapt.reading import Reading, Unclear
 from attentest.targets.adapt.rotary.longer import places_beyond
-from attentest.targets.language_models.building import Building
+from attentest.targets.language_models.construction.building import Building
 from attentest.targets.language_models.verifying import TRIED, answers, drawn
 from attentest_spec import Backend, Choices
 from attentest_spec.language_model import language_model

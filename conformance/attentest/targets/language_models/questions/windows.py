@@ -10,7 +10,7 @@ import torch
 
 from attentest.targets.adapt.reading import Reading, Windowed
 from attentest.targets.adapt.unspecified.windows import LONG, edge
-from attentest.targets.language_models.building import Building
+from attentest.targets.language_models.construction.building import Building
 from attentest.targets.language_models.limits import LONGEST
 from attentest.targets.language_models.verifying import TRIED, answers, drawn
 from attentest.targets.signatures import constructor_arguments

@@ -11,8 +11,8 @@ from attentest.targets.adapt import probing
 from attentest.targets.adapt.components import component_guessed, component_named
 from attentest.targets.adapt.reading import Contrary, Offered, Reading, Unclear, Windowed
 from attentest.targets.language_models.adaptation import adapt_language_model
-from attentest.targets.language_models.building import Build, Building
 from attentest.targets.language_models.calling import Call, is_causal
+from attentest.targets.language_models.construction.building import Build, Building
 from attentest.targets.language_models.numbers.tracing import widened
 from attentest.targets.language_models.ordering import with_order
 from attentest.targets.language_models.probing import probe_of, probe_sizes

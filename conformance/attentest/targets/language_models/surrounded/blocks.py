@@ -20,14 +20,14 @@ from attentest.targets.adapt.objects.settings import (
 from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.adapt.reading import Reading
 from attentest.targets.adapt.wrappers.turned import Turned, forms
-from attentest.targets.language_models.building import (
+from attentest.targets.language_models.calling import AT_START, Call, probe_tokens
+from attentest.targets.language_models.construction.building import (
     PROBE,
     Building,
     Options,
     failure_of,
     space_of,
 )
-from attentest.targets.language_models.calling import AT_START, Call, probe_tokens
 from attentest.targets.language_models.ordering import with_masks
 from attentest.targets.language_models.probing import probe_of, probe_sizes
 from attentest.targets.language_models.surrounded.modules import OfBlocks

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from attentest.targets.language_models.building import Building
+from attentest.targets.language_models.construction.building import Building
 from attentest.targets.language_models.surrounded.modules import sectioned
 
 

@@ -9,7 +9,6 @@ from torch import Tensor, nn
 
 from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.adapt.reading import Reading, Unclear
-from attentest.targets.language_models.building import PROBE, Building, building
 from attentest.targets.language_models.calling import (
     Call,
     arguments_of,
@@ -18,6 +17,7 @@ from attentest.targets.language_models.calling import (
     probe_tokens,
     with_required_mask,
 )
+from attentest.targets.language_models.construction.building import PROBE, Building, building
 from attentest.targets.language_models.numbers.tracing import widened
 from attentest.targets.language_models.probing import probe_of, probe_sizes
 from attentest.targets.language_models.surrounded.modules import Generated

@@ -13,8 +13,8 @@ from torch import nn
 from attentest.targets.adapt.components import squashed, words_of
 from attentest.targets.adapt.names import words
 from attentest.targets.adapt.reading import Reading, Unclear
-from attentest.targets.language_models.building import NEEDED, Options, space_of
 from attentest.targets.language_models.calling import is_causal
+from attentest.targets.language_models.construction.building import NEEDED, Options, space_of
 from attentest.targets.language_models.inference import called
 from attentest.targets.language_models.probing import probe_of, probe_sizes
 from attentest.targets.signatures import returned, sizes_in

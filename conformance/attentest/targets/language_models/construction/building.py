@@ -31,8 +31,8 @@ from attentest.targets.adapt.reading import Reading, Unclear
 from attentest.targets.constants.copies import copied
 from attentest.targets.constants.models import assumed_of, size_constants
 from attentest.targets.kernels import demand_runnable
-from attentest.targets.language_models import parts
-from attentest.targets.language_models.settings import (
+from attentest.targets.language_models.construction import parts
+from attentest.targets.language_models.construction.settings import (
     EXPERTS,
     FIXED,
     HALF,

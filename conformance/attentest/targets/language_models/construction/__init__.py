@@ -1,0 +1,1 @@
+"""Construction of decoder-only models: sizes, settings, parts as objects, functions."""
