@@ -79,6 +79,13 @@ def norm_of(probe: Probe, adapter: Adapter, found: FoundTable, known: Choices) -
     return Norm(component, seen.module, adapter, held, sizes)
 
 
+def is_without_weights(norm: Norm, known: Choices) -> bool:
+    """Say whether rows of all scales are the formula's, with weights that change nothing."""
+    rows, (epsilon, *_) = norm.rows(), _OF_NORMS[norm.component]
+    tried = (known.but(**{epsilon: one}) for one in EPSILONS)
+    return rows is not None and any(map(rows.fit, tried))
+
+
 def other_epsilon(norm: Norm, known: Choices) -> str:
     """Recognise a norm of which only small rows differ from the formula under `known`.
 

@@ -75,3 +75,33 @@ def test_epsilon_of_each_precision_is_judged_in_one(tmp_path: Path) -> None:
 def test_mistakes_are_not_excused(tmp_path: Path, right: str, wrong: str, clause: str) -> None:
     mistaken = ROOT.replace(right, wrong)
     assert asked_or_broken(tmp_path, "norm", CODE, ROOT, mistaken, clause)
+
+
+LAYER_NORM = """
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+
+class LayerNorm(nn.Module):
+    def __init__(self, dim):
+        super().__init__()
+        self.dim, self.weight = dim, nn.Parameter(torch.zeros(dim))
+
+    def forward(self, x):
+        return F.layer_norm(x, (self.dim,), eps=1e-3) * (1 + self.weight)
+"""
+
+
+def test_layer_norm_with_one_plus_its_weight_is_a_question(tmp_path: Path) -> None:
+    with pytest.raises(Unclear, match=r"multiplies by 1 \+ weight"):
+        adapted(tmp_path, "LayerNorm", LAYER_NORM)
+
+
+def test_layer_norm_that_holds_no_weight_is_a_question(tmp_path: Path) -> None:
+    code = LAYER_NORM.replace("= dim, nn.Parameter(torch.zeros(dim))", "= dim, 0.0")
+    with pytest.raises(Unclear, match="holds no weight, and has the numbers of one whose weight"):
+        adapted(tmp_path, "LayerNorm", code)
+    wrong = code.replace("F.layer_norm(x, (self.dim,), eps=1e-3)", "x - x.mean(-1, keepdim=True)")
+    with pytest.raises(Unclear, match="the module holds no parameters"):
+        adapted(tmp_path, "LayerNorm", wrong)

@@ -46,7 +46,7 @@ from attentest.targets.adapt.unspecified.polarity import demand_polarity
 from attentest.targets.adapt.unspecified.stack_ends import scaled_or_combined
 from attentest.targets.adapt.unspecified.windows import window
 from attentest.targets.adapt.wrappers.core import adds_at_zero
-from attentest.targets.epsilons import inner_epsilon, norm_of, other_epsilon
+from attentest.targets.epsilons import inner_epsilon, is_without_weights, norm_of, other_epsilon
 from attentest_spec import Choices, Table
 from attentest_spec.choices import Value
 from attentest_spec.torch import to_array
@@ -138,15 +138,18 @@ def _of_numbers(
         if other and code.component == "multi_head_attention":
             line = nearest()
     choices = {**found.choices, **_measured(findings)}
+    known = Choices.of(dict(choices))
+    norm = norm_of(probe, adapter, found, known)
     routing.demand_weights(code, adapter, found, choices, declared)
     if not other and not any("epsilon" in one for one in declared):
-        other = _of_epsilon(probe, adapter, found, Choices.of(dict(choices)))
+        is_measured = found.observed or explained(findings)
+        other = other_epsilon(norm, known) if norm and is_measured else ""
     other = other or rms_function(code.name, probe, adapter)
-    other = other or in_turn(code, adapter, found, Choices.of(dict(choices)))
+    other = other or in_turn(code, adapter, found, known)
     if not other and explained(findings):
         if extra := in_use(found, adapter) or of_others(found, adapter):
             raise _without_a_place(code, extra)
-        own = unattended(found, adapter, Choices.of(dict(choices)))
+        own = unattended(found, adapter, known)
         return _UNATTENDED.format(code.name, own, own, own, own, _ANYWAY) if own else ""
     if not other and found.mistake:
         return ""
@@ -168,9 +171,9 @@ def _of_numbers(
         line = nearest() if other and code.component == "multi_head_attention" else ""
     other = other or drawn_buffers(code, probe)
     if not other and (seen := scores.observed(probe, adapter, found)):
-        other = _of_scores(seen, adapter, found.table, Choices.of(dict(choices)))
+        other = _of_scores(seen, adapter, found.table, known)
     if not other and found.observed and code.component in LAYERS:
-        other = _of_layers(code.component, adapter, found, Choices.of(dict(choices)), later=later)
+        other = _of_layers(code.component, adapter, found, known, later=later)
     if other:
         raise Uncovered(
             f"{code.name} is not judged as {code.component}: {other}. {apart(line)}{_PAGE}"
@@ -180,6 +183,11 @@ def _of_numbers(
     doubts = [*found.doubts, *_unplaced(found), *of_axes, *of_sums]
     if not doubts or (not of_axes and confirmed(code.component, adapter, found, choices)):
         return ""
+    if norm and not found.observed and is_without_weights(norm, known):
+        raise Uncovered(
+            f"{code.name} is not judged as {code.component}: it holds no weight, and has the "
+            f"numbers of one whose weight changes nothing. {_PAGE}"
+        )
     return (
         f"{code.name} was taken for {code.component}, and the reading may be wrong: "
         f"{'; '.join(doubts)}. {apart(nearest())}Name another component with --as, or name its "
@@ -239,12 +247,6 @@ def _without_a_place(code: Code, names: Iterable[str]) -> Uncovered:
         f"{code.name} is not judged as {code.component}: the spec has no place for its "
         f"parameters {few(names)}. {_PAGE}"
     )
-
-
-def _of_epsilon(probe: Probe, adapter: Adapter, found: FoundTable, known: Choices) -> str:
-    """Return what is said of an epsilon that no option has, "" for all else than norms."""
-    norm = norm_of(probe, adapter, found, known)
-    return other_epsilon(norm, known) if norm else ""
 
 
 def apart(sentence: str) -> str:
