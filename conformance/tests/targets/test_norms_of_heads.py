@@ -99,3 +99,12 @@ def test_layer_norms_of_heads_are_a_question(tmp_path: Path, made: str) -> None:
 def test_mistakes_are_not_excused(tmp_path: Path, right: str, wrong: str) -> None:
     code = with_norms("Single(self.size, 1e-6)")
     assert asked_or_broken(tmp_path, "Attention", code, right, wrong, CLAUSES[0])
+
+
+def test_epsilon_is_read_of_the_norm_itself_where_the_numbers_do_not_fit(tmp_path: Path) -> None:
+    """The example differs by the mistake, and not by an epsilon that nothing measured."""
+    code = with_norms("nn.RMSNorm(self.size, eps=1e-3)")
+    wrong = code.replace("out.transpose(1, 2).flatten(2)", "out.reshape(query.shape)")
+    backend = adapted(tmp_path, "Attention", wrong)
+    assert backend.choices["rms_epsilon"] == 1e-3
+    assert broken(backend, CLAUSES[0])

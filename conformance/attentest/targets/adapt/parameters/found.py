@@ -368,7 +368,7 @@ class _Search:
 
     def _decided(self, component: str, table: Table) -> dict[str, Value]:
         kind = self.kind if component in LAYERED else ""
-        return settled(component, table, self.run.own, self.sizes, kind)
+        return settled(component, table, self.run.own, self.sizes, kind, self.run.fired)
 
     def _say(self, parts: list[Part], tables: Sequence[Entries], fits: int) -> None:
         """Say how the `tables` of `parts` were taken out of several, of which `fits` fitted."""

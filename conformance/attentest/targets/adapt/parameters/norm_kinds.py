@@ -1,19 +1,28 @@
 """Tells RMS norms from layer norms inside of layers, by what they computed in one call."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from itertools import product
 
 import numpy as np
 from torch import nn
 
+from attentest.analysis.identify.norms import EPSILONS as EPSILONS_IN_USE
 from attentest.targets.adapt.parameters.behaviour import Fired, Run
 from attentest.targets.adapt.parameters.trials.open_choices import LOOSE
 from attentest.targets.adapt.parameters.units import Unit
+from attentest_spec import Choices
+from attentest_spec.choices import Value
+from attentest_spec.rms_norm import rms_norm
+from attentest_spec.setting import Floats, Setting
 
 LAYERED = ("residual", "encoder_layer", "decoder_layer", "encoder", "decoder", "model")
 """The components that hold norms of one kind."""
 
 EPSILONS = 1e-3
 """Largest relative difference of an output that the epsilon of a norm can explain."""
+
+_SINGLE = 1e-6
+"""Largest relative difference of an output that single precision makes."""
 
 RMS = "does not subtract the mean: it is an RMS norm"
 """The end of what is said of a layer norm that is an RMS norm by its numbers."""
@@ -47,6 +56,28 @@ def is_rms(fired: Fired) -> bool:
     ratio = (y / x) / (y / x)[:1]
     wanted = np.sqrt(np.square(x[:1]).mean(-1) / np.square(x).mean(-1))[:, None]
     return bool(np.ptp(wanted) >= LOOSE and np.abs(ratio / wanted - 1).max() <= LOOSE)
+
+
+def numbers_of_rms(fired: Fired, parameters: Mapping[str, Floats]) -> dict[str, Value]:
+    """Return the epsilon and the use of the weight of an RMS norm; {} where none in use fits.
+
+    A norm that computes in float32 gives the closest.
+    """
+    if len(fired.inputs) != 1 or fired.inputs[0].shape != fired.output.shape:
+        return {}
+    (x,) = fired.inputs
+
+    def apart(choices: Choices) -> float:
+        wanted = rms_norm(Setting(choices=choices, parameters=parameters), x)
+        return float(np.abs(wanted - fired.output).max())
+
+    tried: list[dict[str, Value]] = [
+        {"rms_weight": weight, "rms_epsilon": epsilon}
+        for weight, epsilon in product(("weight", "one-plus-weight"), EPSILONS_IN_USE)
+    ]
+    closest = min(tried, key=lambda one: apart(Choices.of(one)))
+    fits = apart(Choices.of(closest)) <= _SINGLE * np.abs(fired.output).max()
+    return closest if fits else {}
 
 
 def is_layer_norm(fired: Fired) -> bool:

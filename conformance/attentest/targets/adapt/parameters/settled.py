@@ -1,9 +1,11 @@
 """The choices that a table and the shapes behind it decide."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
+from attentest.targets.adapt.parameters.behaviour import Fired
+from attentest.targets.adapt.parameters.norm_kinds import numbers_of_rms
 from attentest_spec import Choices, Sizes
 from attentest_spec.choices import Value
 from attentest_spec.mapping import Table, locate
@@ -32,11 +34,16 @@ _STACKS = {"encoder": ("",), "decoder": ("",), "model": ("encoder.", "decoder.")
 
 
 def settled(
-    component: str, table: Table, own: Mapping[str, Floats], sizes: Sizes, kind: str = ""
+    component: str,
+    table: Table,
+    own: Mapping[str, Floats],
+    sizes: Sizes,
+    kind: str = "",
+    fired: Sequence[Fired] = (),
 ) -> dict[str, Value]:
     """Return what `table` and the shapes of the module's `own` parameters decide.
 
-    `kind` is that of the norms, "" where it is not known.
+    `kind` is that of the norms, "" where it is not known, and `fired` are calls of submodules.
     """
     found: dict[str, Value] = {}
     attentions = _ATTENTION.get(component, ())
@@ -64,7 +71,7 @@ def settled(
     if component == "multi_head_attention" and _there("relative_bias.weight", table, own):
         found["relative_bias"] = "buckets"
     if component == "multi_head_attention" and _there("query_norm.gain", table, own):
-        found |= _norms_of_heads(table, own, sizes)
+        found |= _norms_of_heads(table, own, sizes, fired)
     if component == "mixture_of_experts":
         found |= _experts(table, own)
     if component == "rms_norm":
@@ -81,14 +88,21 @@ def settled(
     return found
 
 
-def _norms_of_heads(table: Table, own: Mapping[str, Floats], sizes: Sizes) -> dict[str, Value]:
-    """Return whether norms of queries and keys are of each head, and whether they add a bias."""
-    width = own[locate("query_norm.gain", table).name].size
+def _norms_of_heads(
+    table: Table, own: Mapping[str, Floats], sizes: Sizes, fired: Sequence[Fired]
+) -> dict[str, Value]:
+    """Return whether norms of queries and keys are of each head, their bias and their epsilon."""
+    gain = locate("query_norm.gain", table).name
+    width = own[gain].size
     each = width == sizes.d_model // sizes.heads
-    return {
+    found: dict[str, Value] = {
         "query_key_norm": "per-head" if each else "whole-projection",
         "rms_bias": "present" if _there("query_norm.bias", table, own) else "none",
     }
+    for one in fired:
+        if one.path and one.path == gain.rpartition(".")[0] and found["rms_bias"] == "none":
+            found |= numbers_of_rms(one, {"gain": own[gain].reshape(-1)})
+    return found
 
 
 def _experts(table: Table, own: Mapping[str, Floats]) -> dict[str, Value]:
