@@ -109,8 +109,8 @@ def normalised(base: Choices) -> list[Choices]:
 
 def _with_epsilons(station: Station, base: Choices) -> Iterator[Choices]:
     """Yield :func:`normalised` choices, and of each arithmetic the epsilon that comes closest."""
-    for alike in groupby(normalised(base), lambda one: one.rms_arithmetic):
-        every = list(alike[1])
+    for _, alike in groupby(normalised(base), lambda one: one.rms_arithmetic):
+        every = list(alike)
         yield from every
         if base.query_key_norm in WEIGHTED:
             yield with_epsilon(station, every[0], "rms_epsilon")

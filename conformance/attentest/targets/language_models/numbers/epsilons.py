@@ -18,6 +18,7 @@ _SMALL = 1e-3
 """The scale of embeddings at which an epsilon in use shows."""
 
 _ROWS = ("embedding.weight", "positions.weight")
+"""The parameters whose rows enter the first norm."""
 
 _CLEARLY = 0.25
 """The part of a difference that is left with another epsilon, if that is the right one."""
