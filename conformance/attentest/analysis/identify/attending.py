@@ -2,11 +2,13 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import groupby, product
+from functools import partial
+from itertools import chain, groupby, product
 
 import numpy as np
 
 from attentest.analysis.identify.norms import EPSILONS, with_epsilon
+from attentest.analysis.identify.numbers import Under, shortest, solve
 from attentest.analysis.identify.parts import Part
 from attentest.analysis.identify.station import Station
 from attentest.analysis.identify.structure import WEIGHTED, has_buckets
@@ -36,6 +38,12 @@ TURNED = ("attention_rotary", "rotary_pairs", "rotary_base", "rotary_arithmetic"
 
 _NEAR = 0.1
 """A difference that no rounding makes, not even in half precision."""
+
+_FEW = 2
+"""The number of readings for which a cap is solved."""
+
+_CAPS = [float(value) for value in np.logspace(0, 3, 31)]
+"""The caps of scores between which one is solved for."""
 
 _EPSILONS: tuple[Value, ...] = (1e-6, 1e-5, *(one for one in EPSILONS if one not in (1e-6, 1e-5)))
 """The epsilons of the norms of queries and keys that are tried."""
@@ -76,7 +84,34 @@ def attending(probe: Probe, base: Choices, parts: Sequence[Value] = ("whole",)) 
     found = (one for start in _placed(base) for one in _candidates(start, order, parts))
     near = (one for one in found if station.distance(one) <= _NEAR)  # a tolerance takes longer
     exact = (fine for one in near for fine in _with_epsilons(small, one))
-    return next((one for one in exact if station.fits(one) and small.fits(one)), None)
+    ways = chain(exact, _capped(station, base, order, parts))
+    return next((one for one in ways if station.fits(one) and small.fits(one)), None)
+
+
+def _capped(
+    station: Station, base: Choices, order: Sequence[str], parts: Sequence[Value]
+) -> Iterator[Choices]:
+    """Yield choices with the soft cap of scores that comes closest, where it changes little."""
+    starts = _placed(base)
+    plain = (one.but(attention_causality=way) for one in starts for way in order)
+    every = chain(plain, *(_candidates(one, order, parts) for one in starts))
+    for near, difference in station.ranked(every)[:_FEW]:
+        if difference > _NEAR:
+            return
+        for one in normalised(near):
+            if one.rms_arithmetic == near.rms_arithmetic:
+                under = partial(_with_cap, one)
+                cap = solve(station, under, _CAPS)
+                fits = partial(_fits, station, under, station.tolerance(under(cap)))
+                yield under(shortest(cap, fits) or cap)
+
+
+def _with_cap(base: Choices, cap: float) -> Choices:
+    return base.but(score_cap=cap)
+
+
+def _fits(station: Station, under: Under, tolerance: float, number: float) -> bool:
+    return station.distance(under(number)) <= tolerance
 
 
 def _small(part: Part) -> Station:
