@@ -66,7 +66,7 @@ PLAIN = "F.rms_norm(x, (x.size(-1),))"
         pytest.param(1e-9, marks=pytest.mark.proof),
     ],
 )
-def test_small_epsilons_are_told_apart(tmp_path: Path, epsilon: float) -> None:
+def test_small_epsilons_are_distinguished(tmp_path: Path, epsilon: float) -> None:
     code = CODE.replace(PLAIN, f"F.rms_norm(x, (x.size(-1),), eps={epsilon})")
     backend = adapted(tmp_path, "GPT", code if epsilon > 1e-15 else CODE)
     assert backend.choices["rms_epsilon"] == epsilon

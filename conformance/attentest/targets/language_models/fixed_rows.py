@@ -9,7 +9,7 @@ from attentest.targets.language_models.construction.building import PROBE, Build
 from attentest.targets.language_models.probing import probe_of, probe_sizes
 from attentest.targets.models.tables.fixed_rows import SAID, fixed_tables, resized, resizing
 
-_UNLIKE = (PROBE, PROBE.but(d_model=48, d_ff=52, target_vocabulary=31, max_length=37))
+_DIFFERENT = (PROBE, PROBE.but(d_model=48, d_ff=52, target_vocabulary=31, max_length=37))
 """Two sets of sizes: a table that has as many rows at both has a fixed number."""
 
 
@@ -19,7 +19,7 @@ def with_free_rows(built: Building, call: Call) -> Building:
     That is a table of which a call reads one row for each token. It is returned as it is where its
     constructor takes a length, or where it holds no such table.
     """
-    fixed = {} if "max_length" in built.known else fixed_tables(built, _UNLIKE)
+    fixed = {} if "max_length" in built.known else fixed_tables(built, _DIFFERENT)
     fixed = {name: place for name, place in fixed.items() if _reads_one_each(built, call, name)}
     if len(fixed) != 1:
         return built

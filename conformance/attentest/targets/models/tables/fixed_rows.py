@@ -51,7 +51,7 @@ def with_free_rows(built: Building) -> Building:
     """
     if "max_length" in built.known:
         return built
-    fixed = fixed_tables(built, _UNLIKE)
+    fixed = fixed_tables(built, _DIFFERENT)
     if not 1 <= len(fixed) <= 2:
         return built
     counts = dict.fromkeys(str(rows) for _, rows in fixed.values())
@@ -67,12 +67,12 @@ def with_free_rows(built: Building) -> Building:
 
 
 def fixed_tables(
-    build: Callable[[Sizes], Any], unlike: Sequence[Sizes]
+    build: Callable[[Sizes], Any], tried: Sequence[Sizes]
 ) -> dict[str, tuple[int, int]]:
-    """Return the axis and the number of the rows of tables that have as many at `unlike` sizes."""
+    """Return the axis and the number of the rows of tables that have as many at all `tried` sizes."""
     try:
         with undisturbed():
-            found, other = (_tables(build(sizes), sizes) for sizes in unlike)
+            found, other = (_tables(build(sizes), sizes) for sizes in tried)
     except Exception:  # code that a user wrote may raise anything
         return {}
     return {name: place for name, place in found.items() if other.get(name) == place}
@@ -84,7 +84,7 @@ def resizing(expression: str, fixed: Mapping[str, tuple[int, int]]) -> str:
     return f"{resized.__name__}({expression}, sizes.max_length, {axes})"
 
 
-_UNLIKE = [
+_DIFFERENT = [
     DISTINCT.but(d_model=width, d_ff=2 * width, source_vocabulary=rows, target_vocabulary=rows)
     for width, rows in ((35, 23), (55, 41))
 ]
