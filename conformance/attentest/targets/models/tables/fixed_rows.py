@@ -69,7 +69,7 @@ def with_free_rows(built: Building) -> Building:
 def fixed_tables(
     build: Callable[[Sizes], Any], tried: Sequence[Sizes]
 ) -> dict[str, tuple[int, int]]:
-    """Return the axis and the number of the rows of tables that have as many at all `tried` sizes."""
+    """Return the axis and the number of the rows of tables, the same at all `tried` sizes."""
     try:
         with undisturbed():
             found, other = (_tables(build(sizes), sizes) for sizes in tried)
