@@ -1,13 +1,13 @@
 """Search for the choices inside attention that only code of later models makes."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import chain, groupby, product
 
 import numpy as np
 
-from attentest.analysis.identify.norms import EPSILONS, with_epsilon
+from attentest.analysis.identify.norms import EPSILONS, FAR, with_epsilon
 from attentest.analysis.identify.numbers import Under, shortest, solve
 from attentest.analysis.identify.parts import Part
 from attentest.analysis.identify.station import Station
@@ -23,6 +23,9 @@ HEAD, WIDE_HEAD = 8, 16
 
 A quarter of the wider one has two pairs.
 """
+
+ATTENTION = "multi_head_attention"
+"""The component whose own numbers show how later keys are hidden, and a cap of scores."""
 
 LENGTH = 6
 """The length of the sequence: distances of several steps show a base and a slope."""
@@ -40,13 +43,19 @@ _NEAR = 0.1
 """A difference that no rounding makes, not even in half precision."""
 
 _FEW = 2
-"""The number of readings for which a cap is solved."""
+"""The number of readings for which an epsilon or a cap is solved."""
 
 _CAPS = [float(value) for value in np.logspace(0, 3, 31)]
 """The caps of scores between which one is solved for."""
 
 _EPSILONS: tuple[Value, ...] = (1e-6, 1e-5, *(one for one in EPSILONS if one not in (1e-6, 1e-5)))
 """The epsilons of the norms of queries and keys that are tried."""
+
+_AS_CLOSE = 4.0
+"""By how much an epsilon may be further from the answer than the closest, where both round."""
+
+_SINGLE: Mapping[str, Value] = {"rotary_arithmetic": "float32", "rms_arithmetic": "float32"}
+"""The arithmetic of the largest tolerance."""
 
 _SMALL = 1e-3
 """The scale of queries and keys at which epsilons in use show, in single precision as well."""
@@ -80,33 +89,80 @@ def attending(probe: Probe, base: Choices, parts: Sequence[Value] = ("whole",)) 
         small = _small(part)
     except (Absent, BackendError, Violation):
         return None
-    order = ("built-in", "by-mask") if probe.component == "multi_head_attention" else ("by-mask",)
+    order = ("built-in", "by-mask") if probe.component == ATTENTION else ("by-mask",)
     found = (one for start in _placed(base) for one in _candidates(start, order, parts))
-    near = (one for one in found if station.distance(one) <= _NEAR)  # a tolerance takes longer
-    exact = (fine for one in near for fine in _with_epsilons(small, one))
-    ways = chain(exact, _capped(station, base, order, parts))
-    return next((one for one in ways if station.fits(one) and small.fits(one)), None)
+    near: dict[Choices, float] = {}
+    exact = (fine for one in _near(station, found, near) for fine in _closest(small, one))
+    solved = (fine for one in _first(near) for fine in _solved(small, one))
+    capped = _capped(station, small, base, order) if probe.component == ATTENTION else ()
+    fitting = _Fitting(station)
+    ways = chain(exact, solved, capped)
+    return next((one for one in ways if fitting(one) and small.fits(one)), None)
+
+
+def _near(
+    station: Station, candidates: Iterable[Choices], near: dict[Choices, float]
+) -> Iterator[Choices]:
+    """Yield the candidates whose answers are close, and store their differences in `near`.
+
+    A tolerance takes longer.
+    """
+    for one in candidates:
+        if (difference := station.distance(one)) <= _NEAR:
+            near[one] = difference
+            yield one
+
+
+def _first(near: Mapping[Choices, float]) -> Iterator[Choices]:
+    """Yield the few that are closest, once all are known."""
+    yield from sorted(near, key=lambda one: near[one])[:_FEW]
+
+
+class _Fitting:
+    """Says whether choices explain the answer of a station.
+
+    A tolerance costs many evaluations of the reference; those of choices that are near differ
+    little, so that what is far outside of the first one is far outside of its own.
+    """
+
+    def __init__(self, station: Station) -> None:
+        self.station = station
+        self.tolerance: float | None = None
+
+    def __call__(self, choices: Choices) -> bool:
+        """Return whether the answer is the reference's under `choices`, up to rounding."""
+        if self.tolerance is None:
+            self.tolerance = self.station.tolerance(choices.but(**_SINGLE))
+        if self.station.distance(choices) > FAR * self.tolerance:
+            return False
+        return self.station.fits(choices)
 
 
 def _capped(
-    station: Station, base: Choices, order: Sequence[str], parts: Sequence[Value]
+    station: Station, small: Station, base: Choices, order: Sequence[str]
 ) -> Iterator[Choices]:
     """Yield choices with the soft cap of scores that comes closest, where it changes little."""
     starts = _placed(base)
     plain = (one.but(attention_causality=way) for one in starts for way in order)
-    every = chain(plain, *(_candidates(one, order, parts) for one in starts))
+    every = chain(plain, *(_candidates(one, order, ("whole",)) for one in starts))
     for near, difference in station.ranked(every)[:_FEW]:
         if difference > _NEAR:
             return
-        for one in normalised(near):
-            if one.rms_arithmetic == near.rms_arithmetic:
-                under = partial(_with_cap, one)
-                cap = solve(station, under, _CAPS)
-                fits = partial(_fits, station, under, station.tolerance(under(cap)))
-                yield under(shortest(cap, fits) or cap)
+        capped = _with_cap(station, near)
+        for one in chain(_closest(small, capped), _solved(small, capped)):
+            under = partial(_under_cap, one)
+            fits = partial(_fits, station, under, station.tolerance(one))
+            cap = float(_with_cap(station, one).score_cap)
+            yield under(shortest(cap, fits) or cap)
 
 
-def _with_cap(base: Choices, cap: float) -> Choices:
+def _with_cap(station: Station, base: Choices) -> Choices:
+    """Return `base` with the soft cap of scores that comes closest, in all its digits."""
+    under = partial(_under_cap, base)
+    return under(solve(station, under, _CAPS))
+
+
+def _under_cap(base: Choices, cap: float) -> Choices:
     return base.but(score_cap=cap)
 
 
@@ -142,13 +198,22 @@ def normalised(base: Choices) -> list[Choices]:
     return [base.but(rms_arithmetic=one, rms_epsilon=epsilon) for one, epsilon in options]
 
 
-def _with_epsilons(station: Station, base: Choices) -> Iterator[Choices]:
-    """Yield :func:`normalised` choices, and of each arithmetic the epsilon that comes closest."""
-    for _, alike in groupby(normalised(base), lambda one: one.rms_arithmetic):
-        every = list(alike)
-        yield from every
-        if base.query_key_norm in WEIGHTED:
-            yield with_epsilon(station, every[0], "rms_epsilon")
+def _closest(small: Station, base: Choices) -> Iterator[Choices]:
+    """Yield `base` with each arithmetic of norms of queries and keys, and its closest epsilons."""
+    for alike in _arithmetics(base):
+        least = min(map(small.distance, alike))
+        yield from (one for one in alike if small.distance(one) <= _AS_CLOSE * least)
+
+
+def _solved(small: Station, base: Choices) -> Iterator[Choices]:
+    """Yield the same with epsilons that are not among those in use."""
+    if base.query_key_norm in WEIGHTED:
+        yield from (with_epsilon(small, first, "rms_epsilon") for first, *_ in _arithmetics(base))
+
+
+def _arithmetics(base: Choices) -> list[list[Choices]]:
+    """Return :func:`normalised` choices, a list for each arithmetic."""
+    return [list(one) for _, one in groupby(normalised(base), lambda one: one.rms_arithmetic)]
 
 
 def bucket_options(

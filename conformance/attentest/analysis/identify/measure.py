@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from itertools import product
 
 from attentest.analysis.identify.attending import (
+    ATTENTION,
     HEAD,
     PARTS,
     TURNED,
@@ -118,18 +119,17 @@ def _without_order(subject: Subject, component: str, known: Choices) -> _Plain:
     return close[min(close)] if close else _Plain(first, None, has_norms)
 
 
-ORDERED = "multi_head_attention"
 _OF_WEIGHTED = ("rms_weight", "rms_epsilon", "rms_arithmetic")
 """The choices that norms of queries and keys with weights show."""
 
-_WITH_ORDER = (ORDERED, "encoder_layer", "decoder_layer", "encoder", "decoder", "model")
+_WITH_ORDER = (ATTENTION, "encoder_layer", "decoder_layer", "encoder", "decoder", "model")
 
 
 def _unordered(measurement: Measurement) -> list[Evidence]:
     """Return that attention which its plain formula explains has no positions inside."""
     part = measurement.part
-    axes = ("attention_rotary", "relative_bias") if part.component == ORDERED else ()
-    return [Evidence(axis, ORDERED, MEASURED, part.choices[axis]) for axis in axes]
+    axes = ("attention_rotary", "relative_bias") if part.component == ATTENTION else ()
+    return [Evidence(axis, ATTENTION, MEASURED, part.choices[axis]) for axis in axes]
 
 
 def _fits_wide_heads(subject: Subject, component: str, choices: Choices) -> bool:
