@@ -4,6 +4,7 @@ import sys
 from collections import ChainMap
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from functools import cache
 from itertools import product
 from typing import Any
 
@@ -225,6 +226,7 @@ def _untied(builder: _Builder) -> Iterator[Choices]:
     yield from sorted(left, key=lambda one: -count(builder.component, builder.sizes, one))
 
 
+@cache
 def _relevant(component: str) -> list[str]:
     return [axis for axis in SHAPED if _differ(component, axis)]
 

@@ -3,7 +3,7 @@
 A parameter that nothing depends on is a mistake, whatever the layer computes.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from copy import deepcopy
 from dataclasses import replace
 from functools import cache
@@ -43,7 +43,7 @@ def around_norm(component: str, found: FoundTable, findings: Mapping[str, Findin
     with undisturbed():
         for choices in _candidates({**found.choices, **measured}):
             for variant in without_norm(component, choices):
-                if _holds_idle(variant, component, found.table) and gives(
+                if _holds_idle(variant, component, found.table, seen.run.order) and gives(
                     variant, component, found.table, seen
                 ):
                     fitted = with_closest_epsilon(variant, component, found.table, seen)
@@ -93,8 +93,11 @@ def _path(sublayer: str, component: str, table: Table) -> str:
     return locate(f"{within}{sublayer}_norm.gain", table).name.rpartition(".")[0]
 
 
-def _holds_idle(variant: Variant, component: str, table: Table) -> bool:
-    """Say whether the norm that is not called has parameters of its own, none of another norm."""
+def _holds_idle(variant: Variant, component: str, table: Table, called: Collection[str]) -> bool:
+    """Say whether the norm that is not called has parameters of its own, none of another norm.
+
+    A module that is among the `called` ones is none.
+    """
     idle = variant.faults[0].slug.removeprefix(_PREFIX).partition(".")[0]
     names = _NAMES[_LAYERS.get(component, component)]
     try:
@@ -103,7 +106,7 @@ def _holds_idle(variant: Variant, component: str, table: Table) -> bool:
         )
     except (KeyError, ValueError):
         return True
-    return own not in rest
+    return own not in rest and own not in called
 
 
 _PREFIX = "norm-not-called."

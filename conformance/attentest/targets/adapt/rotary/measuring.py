@@ -1,7 +1,8 @@
 """The choices of rotary positions that numbers show, and how certain a form is."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import product
 
 import numpy as np
@@ -66,7 +67,7 @@ def _of_form(form: Form, bases: list[float]) -> Shown | None:
     Where the queries or the keys alone have the numbers of an option, that option is meant: the
     others are turned by mistake.
     """
-    options = list(_options(bases))
+    options = _options(tuple(bases))
     seen = _seen(form, options)
     if seen is None:
         return None
@@ -130,20 +131,23 @@ def answer(
     return to_array(found).astype(float)
 
 
-def _options(bases: list[float]) -> Iterator[Choices]:
-    """Yield the choices that are tried, the usual ones first."""
+@lru_cache(64)
+def _options(bases: tuple[float, ...]) -> list[Choices]:
+    """Return the choices that are tried, the usual ones first."""
     values: list[Value] = [*dict.fromkeys([*bases, 1e4, 5e5, 1e6, 1e5])]
     parts = [("whole", "contiguous")]
     parts += [(one, kind) for one in (0.5, 0.25, 0.75) for kind in ("contiguous", "proportional")]  # type: ignore[misc]
     pairs, directions = ("adjacent", "halves"), ("forward", "backward")
-    for base, (part, kind), pair, direction in product(values, parts, pairs, directions):
-        yield Choices(
+    return [
+        Choices(
             rotary_pairs=pair,
             rotary_base="10000" if base == 1e4 else base,
             rotary_width=part,
             rotary_partial=kind,
             rotary_direction=direction,
         )
+        for base, (part, kind), pair, direction in product(values, parts, pairs, directions)
+    ]
 
 
 def _wrong(found: Floats | None, choices: Choices, positions: Tokens | None) -> int:
