@@ -35,7 +35,7 @@ _SPREADING = {"broadcast_in_dim", "convert_element_type", "expand", "expand_as",
 def is_earliest(alignment: Alignment, finding: Finding) -> bool:
     """Say whether no line before that of `finding` explains the wrong answer, too."""
     argument = finding.argument
-    if argument is not None and argument.bound:
+    if finding.open or (argument is not None and argument.bound):
         return False
     border = _border(alignment, finding)
     if not all(alignment.is_sure(one) for one in border):

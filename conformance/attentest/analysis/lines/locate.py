@@ -70,6 +70,9 @@ class Found:
         return Location(place.file, place.line, code, step, said.expected, said.computed, confirmed)
 
 
+EXCHANGED = "query and key exchanged"
+"""The text of scores whose rows belong to keys."""
+
 Known = dict[tuple[str, str], Found | None]
 """The line of each component, or method of it, that was searched; None where there is none."""
 
@@ -175,8 +178,8 @@ def _first(subject: Subject, component: str, method: str) -> Found | None:
 def _read(alignment: Alignment, end: float) -> list[Found]:
     """Return the lines under the choices of the verdict and under others, the best first."""
     found = _found(alignment, time.thread_time() + SECONDS / 2)
-    if found is not None and found.confirmed:
-        return [found]
+    if found is not None and (found.confirmed or found.finding.exchanged):
+        return [found]  # exchanged queries and keys need no other choices
     read = [found, *(_found(other, end) for other in readings(alignment, end))]
     return sorted((one for one in read if one is not None), key=lambda one: one.rank)
 
@@ -238,6 +241,8 @@ def _compared(alignment: Alignment, finding: Finding) -> Explanation:
         return explain_left_out(finding.unchanged, step, alignment.matcher)
     if finding.kept is not None:
         return explain_extra(value.array, finding.kept.array, step, alignment.matcher)
+    if finding.exchanged:
+        return Explanation(step, step.text, EXCHANGED, exact=True)
     if finding.actual is None:
         return Explanation(step, step.text, UNEXPLAINED, exact=False)
     given = alignment.given(value)

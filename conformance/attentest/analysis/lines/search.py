@@ -6,12 +6,13 @@ result is the reference's value.
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import inf
 from typing import Any
 
 from attentest.analysis.lines.alignment import Alignment
 from attentest.analysis.lines.arguments import Argument, arguments
+from attentest.analysis.lines.exchanged import exchanges, is_transposed
 from attentest.analysis.lines.explain import explain
 from attentest.analysis.lines.formula import Step
 from attentest.analysis.lines.inverted import inverted
@@ -30,7 +31,9 @@ class Finding:
     `cured`. `kept` is the value that the result should have been, where the operation is one too
     many; `unchanged` is the value that it has instead where `step` is left out;
     `argument` is the call that is given another value than it needs.
-    `actual` is what the code computed instead of `step`, as the axes of that lie.
+    `actual` is what the code computed instead of `step`, as the axes of that lie; it is
+    `exchanged` where queries and keys are in each other's place. One that is `open` may be the
+    consequence of an earlier line that no number shows.
     """
 
     operation: Operation
@@ -40,6 +43,8 @@ class Finding:
     unchanged: Step | None = None
     argument: Argument | None = None
     actual: Array | None = None
+    exchanged: bool = False
+    open: bool = False
 
     @property
     def site(self) -> tuple[Place, str]:
@@ -84,8 +89,24 @@ def search(alignment: Alignment, end: float = inf) -> Finding | None:
         if time.thread_time() > end:
             break
         if finding.cures(alignment):
-            return _explained_before(alignment, finding, steps) or finding
+            found = _exchanged_before(alignment, finding)
+            return _explained_before(alignment, found, steps) or found
     return _uncured(alignment, steps)
+
+
+def _exchanged(alignment: Alignment) -> Iterator[Finding]:
+    """Yield where queries and keys may be exchanged."""
+    for one in exchanges(alignment):
+        yield Finding(one.operation, one.scores, one.puts, exchanged=True, open=not one.named)
+
+
+def _exchanged_before(alignment: Alignment, finding: Finding) -> Finding:
+    """Return where queries and keys are exchanged, if `finding` is made from such scores."""
+    if not any(is_transposed(alignment, one) for one in finding.operation.inputs):
+        return finding
+    every = list(_exchanged(alignment))
+    found = next((one for one in every if one.cures(alignment)), None)
+    return found or replace(finding, open=not every)
 
 
 def _explained_before(
@@ -316,6 +337,8 @@ def _like(
             yield from _left_out(alignment, operation, steps)
     elif finding.kept is not None:
         yield from _one_too_many(alignment, runs[0], runs)
+    elif finding.exchanged:
+        yield from (one for one in _exchanged(alignment) if one.site == finding.site)
     for step in dict.fromkeys([*steps, *alignment.missing_steps()]):
         yield from _replaced(alignment, runs[0], runs, step)
 
