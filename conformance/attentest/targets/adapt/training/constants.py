@@ -5,12 +5,8 @@ from collections.abc import Callable, Mapping
 from types import FunctionType
 from typing import Any
 
-from attentest.targets.adapt.names import words
 from attentest.targets.adapt.reading import Reading
-from attentest.targets.adapt.training.schedule_names import sizes_in
-
-_ENDS = words("minlr lrmin minlearningrate etamin finallr endlr minrate")
-"""Names of the rate that a schedule ends at."""
+from attentest.targets.adapt.training.schedule_names import last_rates, sizes_in
 
 
 def with_constants(function: Callable[..., Any], **constants: Any) -> Callable[..., Any]:
@@ -36,8 +32,7 @@ def constants_of(thing: Any, reading: Reading) -> tuple[dict[str, str], tuple[st
     sizes = sizes_in(used, reading)
     if "warmup" not in sizes.values():
         return {}, ()
-    ends = (one for one in used if one.replace("_", "").lower() in _ENDS)
-    return sizes, tuple(one for one in ends if one not in reading.given)
+    return sizes, last_rates(used, reading)
 
 
 def _is_number(value: Any) -> bool:

@@ -18,7 +18,8 @@ class Schedule:
 
     `built` and `called` map the arguments of the constructor and of the call to sizes; `step` is
     the argument that carries the step, `fixed` hold arguments, and `offset` is added to a step.
-    `constants` of its module carry sizes, too, those of steps less `late`, and the `ends` are 0.
+    `constants` of its module carry sizes, too, those of steps less `late`, and the `ends` are the
+    `last_rate`.
     """
 
     thing: Any
@@ -32,6 +33,7 @@ class Schedule:
     constants: Mapping[str, str] = field(default_factory=dict)
     ends: tuple[str, ...] = ()
     late: int = 0
+    last_rate: float = 0.0
 
     @property
     def sizes(self) -> frozenset[str]:
@@ -79,7 +81,7 @@ class Schedule:
             if size in ("warmup", "total_steps"):
                 is_text = isinstance(found[own], str)
                 found[own] = f"{found[own]} - {self.late}" if is_text else found[own] - self.late
-        return found | dict.fromkeys(self.ends, 0.0)
+        return found | dict.fromkeys(self.ends, self.last_rate)
 
     def text(self, name: str, step: str, value: Callable[[str], str]) -> str:
         """Return the call as code; `value` writes a size."""

@@ -39,6 +39,11 @@ SIZES: Mapping[str, Sequence[str]] = {
 }
 """Names of the sizes of a schedule."""
 
+LAST = words(
+    "minlr lrmin minlearningrate etamin finallr endlr lrend minrate minlrratio minlrrate minratio"
+)
+"""Names of the last rate, or of its ratio to the greatest one."""
+
 METHODS = ("__call__", "rate", "get_lr", "lr", "get_rate", "lr_at", "learning_rate", "get")
 """Methods that take a step, the likeliest first."""
 
@@ -55,6 +60,11 @@ def sizes_in(names: Iterable[str], reading: Reading) -> dict[str, str]:
         if size and size not in found.values() and name not in reading.given:
             found[name] = size
     return found
+
+
+def last_rates(names: Iterable[str], reading: Reading) -> tuple[str, ...]:
+    """Return those of the names that are a last rate, and have no value that you give."""
+    return tuple(one for one in names if squashed(one) in LAST and one not in reading.given)
 
 
 class _Read(Protocol):

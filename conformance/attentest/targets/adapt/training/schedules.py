@@ -20,6 +20,11 @@ from attentest.targets.adapt.assumptions.choices import assumed, declared_choice
 from attentest.targets.adapt.components import squashed
 from attentest.targets.adapt.reading import Attempt, Reading, Unclear
 from attentest.targets.adapt.training.constants import constants_of
+from attentest.targets.adapt.training.last_rates import (
+    ending_at_zero,
+    last_rate_arguments,
+    require_use_of_last_rates,
+)
 from attentest.targets.adapt.training.schedule_call import Schedule
 from attentest.targets.adapt.training.schedule_names import (
     METHODS,
@@ -127,14 +132,17 @@ def adapt_schedule(
 ) -> AdaptedSchedule:
     """Return a schedule as a backend; Unclear where it does not say how it is called."""
     own = name or getattr(thing, "__name__", type(thing).__name__)
-    schedule, measured = _found(thing, own, reading)
+    last = last_rate_arguments(thing, reading)
+    schedule, measured = _found(thing, own, ending_at_zero(reading, last))
+    if measured and not reading.anyway:
+        require_use_of_last_rates(own, schedule, last, PROBES)
     declared = declared_choices(measured, reading)
     limits = Limits(rate_factor="factor" in schedule.sizes)
     judged_as = f"{own} is judged as {COMPONENT}"
     roles = schedule.roles
     arguments = f"arguments: {', '.join(f'{role}={mine}' for role, mine in roles.items())}"
     guessed = () if measured else (_MEANT.format(own=own),) * (not reading.choices)
-    doubts = (*guessed, *assumed(declared, reading), *_ends(schedule))
+    doubts = (*guessed, *assumed(declared, reading), *_ends((*last, *schedule.ends)))
     return AdaptedSchedule(
         name=own,
         title=f"{own}, read as {COMPONENT}",
@@ -155,9 +163,9 @@ _MEANT = (
 )
 
 
-def _ends(schedule: Schedule | Counting) -> Iterator[str]:
+def _ends(names: Sequence[str]) -> Iterator[str]:
     """Yield that the last rate is taken as 0: all listed schedules end there."""
-    for own in schedule.ends:
+    for own in names:
         yield f"assumed {own}=0, at which the schedules of the spec end: its value is not judged"
 
 
