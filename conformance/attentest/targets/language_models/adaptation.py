@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 
+from attentest.targets.adapt.advice.scale_words import demand_documented_scales
 from attentest.targets.adapt.assumptions.choices import (
     FIXED_DROPOUT,
     chosen,
@@ -92,6 +93,7 @@ def adapt_language_model(
         demand_tying(name, thing, built, inferred.choices["tying"], reading)
         made = _documented(inferred.building, name)
         demand_documented_order(name, made, inferred.call, reading)
+        demand_documented_scales(name, "language_model", made, inferred.choices, reading)
     limits = limits_of(inferred.building, inferred.call, inferred.inner, inferred.table)
     adapter = LanguageAdapter(
         name,

@@ -14,6 +14,7 @@ from torch import nn
 from attentest.analysis.encoded import choices_of_encoder, positions_of_one_side, scale_of_one_side
 from attentest.analysis.identify import Finding, identify
 from attentest.targets.adapt import trust
+from attentest.targets.adapt.advice.scale_words import demand_documented_scales
 from attentest.targets.adapt.assumptions.choices import (
     FIXED_DROPOUT,
     assumed_of_call,
@@ -150,6 +151,8 @@ def adapt_model(
             choices = {"positional_encoding": "none", **scale} if scale else {}
             adapter = replace(adapter, choices={**adapter.choices, **choices})
         made = _measured(adapter, found, reading)
+        if made.fits and not reading.anyway:
+            demand_documented_scales(name, "model", thing, made.choices, reading)
         if not reading.anyway:
             demand_one_offset(name, made, made.choices)
         if not (reading.anyway or made.fits):
