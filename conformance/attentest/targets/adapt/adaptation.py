@@ -34,6 +34,7 @@ from attentest.targets.adapt.assumptions.choices import (
 )
 from attentest.targets.adapt.assumptions.epsilons import given_for_none
 from attentest.targets.adapt.assumptions.precisions import single_alone
+from attentest.targets.adapt.assumptions.unread import with_unread
 from attentest.targets.adapt.code import Code, code_of, of_instance
 from attentest.targets.adapt.components import component_guessed, component_named
 from attentest.targets.adapt.encoders.embedded import entering_of
@@ -150,7 +151,7 @@ def adapt(
             return adapt_surrounded(question, thing, reading, name, home, read)
 
     try:
-        return with_number_of_heads(read_around(asked), asked, read_around)  # type: ignore[no-any-return]
+        return with_unread(with_number_of_heads(read_around(asked), asked, read_around), thing)
     except Unclear as question:
         if other := question_of_class(thing) or without_forward(thing):
             raise Unclear(other) from question

@@ -29,6 +29,7 @@ from attentest.targets.adapt.limits import (
     said_of,
 )
 from attentest.targets.adapt.makers.contrary import demand_meaning
+from attentest.targets.adapt.makers.default_masks import demand_default
 from attentest.targets.adapt.parameters import FoundTable, interleaved
 from attentest.targets.adapt.parameters.building import DISTINCT
 from attentest.targets.adapt.probing import undisturbed
@@ -173,6 +174,7 @@ def _demand_meanings(
     home, words = sys.modules.get(thing.__module__), _documentation(thing)
     for own, form in inferred.call.conventions.masks.items():
         if not reading.mask:
+            demand_default(name, own, form.meaning, thing)
             demand_meaning(name, own, form.meaning, words, home)
 
 
