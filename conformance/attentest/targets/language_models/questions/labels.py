@@ -119,7 +119,9 @@ def _assigned(tree: ast.AST) -> dict[str, str]:
     """Return the code of what each name in `tree` is assigned, all of it for several."""
     found: dict[str, str] = {}
     for one in ast.walk(tree):
-        for target in one.targets if isinstance(one, ast.Assign) else ():
+        if not isinstance(one, ast.Assign):
+            continue
+        for target in one.targets:
             own = ast.unparse(target)
             found[own] = f"{found.get(own, '')} {ast.unparse(one.value)}"
     return found
