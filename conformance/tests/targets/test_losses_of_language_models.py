@@ -1,12 +1,18 @@
 """The loss that a decoder-only model returns for labels is of the same token, or of the next."""
 
+import re
+import sys
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 from folders import SUPPORT
 
 import attentest
 from attentest.targets.adapt.reading import Unclear
+from attentest.targets.language_models.calling import Call
+from attentest.targets.language_models.questions.labels import doubts_of_loss
 
 SOURCE = (SUPPORT / "wild_language_models" / "mini.py").read_text()
 LOSS = "loss = F.cross_entropy(logits.view(-1, logits.size(-1)), targets.view(-1))"
@@ -45,3 +51,96 @@ def test_the_option_of_the_question_judges_without_the_loss(tmp_path: Path) -> N
 )
 def test_the_usual_losses_and_others_are_read(scores: str, labels: str, tmp_path: Path) -> None:
     assert attentest.adapted(_file(tmp_path, scores, labels)).name
+
+
+SMALL = """
+from torch import nn
+from torch.nn import functional as F
+
+
+class Small(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.table, self.head = nn.Embedding(29, 8), nn.Linear(8, 29)
+
+    def forward(self, ids, labels=None):
+        DOCUMENTATION
+        logits = self.head(self.table(ids))
+        loss = None
+        if labels is not None:
+            loss = F.cross_entropy(LOGITS.flatten(0, 1), LABELS.flatten(), ignore_index=0)
+        return logits, loss
+"""
+
+
+def _doubts(folder: Path, *, ahead: int, words: str, call: str) -> list[str]:
+    """Return what is assumed of a model of embeddings, with further code in its file."""
+    source = SMALL.replace("DOCUMENTATION", repr(words))
+    source = source.replace("LOGITS", "logits[:, :-1]" if ahead else "logits")
+    source = source.replace("LABELS", "labels[:, 1:]" if ahead else "labels")
+    path = folder / f"small_{uuid4().hex}.py"
+    path.write_text(f"{source}\n\n{call}\n")
+    spec = spec_from_file_location(path.stem, path)
+    assert spec
+    assert spec.loader
+    home = sys.modules[path.stem] = module_from_spec(spec)
+    spec.loader.exec_module(home)
+    try:
+        return doubts_of_loss(
+            "Small", home.Small, home.Small().double(), Call("ids", part=0), "labels"
+        )
+    finally:
+        del sys.modules[path.stem]
+
+
+SAME = "labels: the same ids as the tokens."
+NEXT = "labels: (B, T), already shifted by one."
+GIVEN = "def train(model, ids):\n    return model(ids, labels=ids)"
+CUT = "def train(model, ids):\n    return model(ids[:, :-1], labels=ids[:, 1:])"
+
+
+@pytest.mark.parametrize(
+    ("ahead", "words", "call", "said"),
+    [
+        (0, SAME, "", "same ids as the tokens"),
+        (
+            0,
+            "The labels are shifted inside the model, i.e. labels = input_ids",
+            "",
+            "shifted inside",
+        ),
+        (0, "", GIVEN, "gives it the ids themselves: each token predicts itself"),
+        (1, NEXT, "", "already shifted"),
+        (1, "", CUT, "the ids that come next: each token predicts the one two after"),
+    ],
+)
+def test_labels_that_words_or_calls_contradict_are_asked_about(
+    ahead: int, words: str, call: str, said: str, tmp_path: Path
+) -> None:
+    with pytest.raises(Unclear, match=said):
+        _doubts(tmp_path, ahead=ahead, words=words, call=call)
+
+
+@pytest.mark.parametrize(
+    ("ahead", "words", "call", "assumed"),
+    [
+        (1, SAME, GIVEN, False),
+        (0, NEXT, CUT, False),
+        (1, "labels: of the same shape as the ids", "", False),
+        (0, "labels are not shifted inside the model.", "", True),
+        (0, "", "other = print\n\ndef train(ids):\n    return other(ids, labels=ids)", True),
+        (0, "", "", True),
+    ],
+)
+def test_labels_that_nothing_contradicts_are_read(
+    ahead: int, words: str, call: str, assumed: bool, tmp_path: Path
+) -> None:
+    found = _doubts(tmp_path, ahead=ahead, words=words, call=call)
+    assert assumed == any("moved by one before they are given" in one for one in found)
+
+
+def test_labels_of_the_token_itself_are_an_assumption_of_a_model(tmp_path: Path) -> None:
+    own = Path(_file(tmp_path, "logits", "targets").rpartition(":")[0])
+    own.write_text(re.sub(r"\btargets\b", "labels", own.read_text()))
+    made = attentest.adapted(f"{own}:GPT")
+    assert any("assumed that labels are moved by one" in one for one in made.assumed)

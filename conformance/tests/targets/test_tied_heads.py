@@ -30,13 +30,55 @@ class Settings:
         self.tie_word_embeddings = tied
 
 
+class Copied(Plain):
+    """A model whose head is a copy of the embedding."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.table, self.head = nn.Embedding(9, 4), nn.Linear(4, 9, bias=False)
+        self.head.weight = nn.Parameter(self.table.weight.clone())  # share
+
+
+class CopiedBelow(Copied):
+    """A model with the comment above."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        # weights are tied
+        self.head.weight = nn.Parameter(self.table.weight.detach())
+
+
+class CopiedOpenly(Copied):
+    """A model that says that they are two, and one with a condition."""
+
+    def __init__(self, tied: bool = False) -> None:
+        super().__init__()
+        self.head.weight = nn.Parameter(self.table.weight.clone())  # not shared
+        if tied:
+            self.head.weight = self.table.weight  # tied
+
+
+class Layered(Copied):
+    """A model that shares another weight."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.one, self.other = nn.Linear(4, 4), nn.Linear(4, 4)
+        self.one.weight = self.other.weight  # shared
+
+
 AGAINST = [
+    (Copied(), "none", "the comment on"),
+    (CopiedBelow(), "none", "weights are tied"),
     (Documented(), "none", "documentation"),
     (Plain(Settings(True)), "none", "tie_word_embeddings=True"),
     (Plain({"tie_weights": True}), "none", "tie_weights=True"),
     (Plain(Settings(False)), "all-three", "tie_word_embeddings=False"),
 ]
 ALIKE = [
+    (Copied(), "all-three"),
+    (CopiedOpenly(), "none"),
+    (Layered(), "none"),
     (Documented(), "all-three"),
     (Plain(), "none"),
     (Plain(), "all-three"),

@@ -18,6 +18,7 @@ from attentest.targets.adapt.adapter import Adapter, unread_methods
 from attentest.targets.adapt.advice.head_numbers import with_number_of_heads
 from attentest.targets.adapt.advice.key_heads import with_own_key_heads
 from attentest.targets.adapt.advice.plain_norms import of_its_numbers
+from attentest.targets.adapt.advice.scale_words import demand_documented_scales
 from attentest.targets.adapt.advice.trials import answered, switched
 from attentest.targets.adapt.arrays import read_by_library
 from attentest.targets.adapt.assumptions.choices import (
@@ -33,6 +34,7 @@ from attentest.targets.adapt.assumptions.choices import (
 )
 from attentest.targets.adapt.assumptions.epsilons import given_for_none
 from attentest.targets.adapt.assumptions.precisions import single_alone
+from attentest.targets.adapt.assumptions.unread import with_unread
 from attentest.targets.adapt.code import Code, code_of, of_instance
 from attentest.targets.adapt.components import component_guessed, component_named
 from attentest.targets.adapt.encoders.embedded import entering_of
@@ -55,7 +57,7 @@ from attentest.targets.adapt.makers import maker, several
 from attentest.targets.adapt.makers.devices import with_one_device
 from attentest.targets.adapt.parameters import FoundTable, interleaved, routing
 from attentest.targets.adapt.parameters.given import check_places
-from attentest.targets.adapt.parameters.held import table_of_code
+from attentest.targets.adapt.parameters.held import shapes_held, table_of_code
 from attentest.targets.adapt.parameters.storage import with_fewer_key_heads
 from attentest.targets.adapt.probing import Probe
 from attentest.targets.adapt.reading import (
@@ -149,7 +151,7 @@ def adapt(
             return adapt_surrounded(question, thing, reading, name, home, read)
 
     try:
-        return with_number_of_heads(read_around(asked), asked, read_around)  # type: ignore[no-any-return]
+        return with_unread(with_number_of_heads(read_around(asked), asked, read_around), thing)
     except Unclear as question:
         if other := question_of_class(thing) or without_forward(thing):
             raise Unclear(other) from question
@@ -290,14 +292,11 @@ def _explained(default: _Inferred, reading: Reading) -> bool:
     code = default.backend.code
     try:
         other = _inferred(code_of(code.thing, reading, code.name), reading)
-        return _shapes(other.probe) == _shapes(default.probe) and is_explained(other.backend)
+        return shapes_held(other.probe) == shapes_held(default.probe) and is_explained(
+            other.backend
+        )
     except Exception:  # code that a user wrote may raise anything
         return False
-
-
-def _shapes(probe: Probe) -> dict[str, torch.Size]:
-    held = probe.built if isinstance(probe.built, nn.Module) else nn.Module()
-    return {name: one.shape for name, one in held.named_parameters()}
 
 
 def _adapted(code: Code, reading: Reading) -> Adapted:
@@ -319,9 +318,8 @@ def _adapted(code: Code, reading: Reading) -> Adapted:
         sentence = trust.UNMASKED.format(mask)
         understood = (made.understood[0], sentence, *made.understood[1:])
         return replace(made, assumed=(*made.assumed, sentence), understood=understood)
-    findings, single = identify(backend), None
-    if not reading.strict:
-        single = single_alone(backend, probe, adapter, found, findings)
+    findings = identify(backend)
+    single = None if reading.strict else single_alone(backend, probe, adapter, found, findings)
     if single:
         backend, findings = replace(backend, limits=single.limits), single.findings
     found = routing.settled(code, adapter, found, findings)
@@ -354,6 +352,8 @@ def _adapted(code: Code, reading: Reading) -> Adapted:
         raise Unclear(asked)
     entering, unsure = entering_of(code, reading, fits=explained)
     declared = declared_choices(shown, reading)
+    if explained and not reading.anyway:
+        demand_documented_scales(code.name, code.component, code.thing, declared, reading)
     judged_as = f"{code.name} is judged as {code.component}{guess_of(code) * guessed}"
     assumptions = (
         *found.idle,

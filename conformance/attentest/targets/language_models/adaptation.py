@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 
+from attentest.targets.adapt.advice.scale_words import demand_documented_scales
 from attentest.targets.adapt.assumptions.choices import (
     FIXED_DROPOUT,
     chosen,
@@ -26,11 +27,11 @@ from attentest.targets.language_models.continuing import with_cache
 from attentest.targets.language_models.inference import Inferred, infer
 from attentest.targets.language_models.limits import demand_answer_as_built, limits_of
 from attentest.targets.language_models.numbers.epsilons import closest_epsilons
-from attentest.targets.language_models.numbers.losses import question_on_loss
 from attentest.targets.language_models.numbers.mistakes import Mistake
 from attentest.targets.language_models.ordering import BY_CALLER
 from attentest.targets.language_models.probing import probe_of, probe_sizes, rounds
 from attentest.targets.language_models.profiles import nearest, spoken
+from attentest.targets.language_models.questions.labels import doubts_of_loss
 from attentest.targets.language_models.questions.longer import demand_same_beyond
 from attentest.targets.language_models.questions.polarity import (
     demand_documented_order,
@@ -92,6 +93,7 @@ def adapt_language_model(
         demand_tying(name, thing, built, inferred.choices["tying"], reading)
         made = _documented(inferred.building, name)
         demand_documented_order(name, made, inferred.call, reading)
+        demand_documented_scales(name, "language_model", made, inferred.choices, reading)
     limits = limits_of(inferred.building, inferred.call, inferred.inner, inferred.table)
     adapter = LanguageAdapter(
         name,
@@ -118,7 +120,9 @@ def adapt_language_model(
     more += doubts_of_mask(name, _documented(adapter.building, name), adapter.call, reading)
     unused = _unused(adapter, inferred.arguments.labels)
     if not reading.anyway and inferred.arguments.labels not in reading.given:
-        _demand_loss(adapter, inferred.arguments.labels)
+        model = probe_of(adapter.building, probe_sizes(adapter.building))
+        made = _documented(adapter.building, name)
+        more += doubts_of_loss(name, made, model, adapter.call, inferred.arguments.labels)
     return _told(adapter, [*filter(None, [unused]), *doubts, *more], reading)
 
 
@@ -335,13 +339,6 @@ def _unused(adapter: LanguageAdapter, targets: str) -> str:
     if found := question_on_others(adapter.name, model, call, _left_out(adapter), targets):
         raise Unclear(found)
     return unused_of(probe_of(adapter.building, sizes), call)  # one called before may hold a cache
-
-
-def _demand_loss(adapter: LanguageAdapter, labels: str) -> None:
-    """Raise Unclear for a loss, returned where `labels` are given, of tokens that are not next."""
-    model = probe_of(adapter.building, probe_sizes(adapter.building))
-    if found := question_on_loss(adapter.name, model, adapter.call, labels):
-        raise Unclear(found)
 
 
 def _ungiven(adapter: LanguageAdapter) -> str:

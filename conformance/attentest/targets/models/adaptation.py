@@ -14,6 +14,7 @@ from torch import nn
 from attentest.analysis.encoded import choices_of_encoder, positions_of_one_side, scale_of_one_side
 from attentest.analysis.identify import Finding, identify
 from attentest.targets.adapt import trust
+from attentest.targets.adapt.advice.scale_words import demand_documented_scales
 from attentest.targets.adapt.assumptions.choices import (
     FIXED_DROPOUT,
     assumed_of_call,
@@ -28,6 +29,7 @@ from attentest.targets.adapt.limits import (
     said_of,
 )
 from attentest.targets.adapt.makers.contrary import demand_meaning
+from attentest.targets.adapt.makers.default_masks import demand_default
 from attentest.targets.adapt.parameters import FoundTable, interleaved
 from attentest.targets.adapt.parameters.building import DISTINCT
 from attentest.targets.adapt.probing import undisturbed
@@ -150,6 +152,8 @@ def adapt_model(
             choices = {"positional_encoding": "none", **scale} if scale else {}
             adapter = replace(adapter, choices={**adapter.choices, **choices})
         made = _measured(adapter, found, reading)
+        if made.fits and not reading.anyway:
+            demand_documented_scales(name, "model", thing, made.choices, reading)
         if not reading.anyway:
             demand_one_offset(name, made, made.choices)
         if not (reading.anyway or made.fits):
@@ -170,6 +174,7 @@ def _demand_meanings(
     home, words = sys.modules.get(thing.__module__), _documentation(thing)
     for own, form in inferred.call.conventions.masks.items():
         if not reading.mask:
+            demand_default(name, own, form.meaning, thing)
             demand_meaning(name, own, form.meaning, words, home)
 
 

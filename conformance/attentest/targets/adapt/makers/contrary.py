@@ -13,6 +13,7 @@ from torch import Tensor
 from attentest.targets.adapt.adapter import Adapter
 from attentest.targets.adapt.arguments import MASKS
 from attentest.targets.adapt.code import Code
+from attentest.targets.adapt.makers.default_masks import demand_default
 from attentest.targets.adapt.masks import meanings_by_words
 from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.adapt.reading import Contrary, Reading
@@ -23,7 +24,11 @@ _SAID = {"keep": "says what may be attended", "blocks": "says what is hidden"}
 
 
 def demand_agreement(code: Code, adapter: Adapter, reading: Reading) -> None:
-    """Raise Contrary where the masks of order that its file makes mean the contrary of its own."""
+    """Raise Contrary where a mask that code or its file makes means the contrary of its own."""
+    slots = {**adapter.arguments.roles, "padding": adapter.arguments.padding}
+    for role, one in slots.items():
+        if one and role in adapter.styles and not reading.meaning_of(one):
+            demand_default(code.name, one, adapter.styles[role].meaning, code.thing)
     own = next((one for role, one in adapter.arguments.roles.items() if role in MASKS), "")
     role = next((role for role, one in adapter.arguments.roles.items() if one == own), "")
     style = adapter.styles.get(role)

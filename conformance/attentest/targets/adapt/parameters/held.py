@@ -1,5 +1,6 @@
 """The parameter map of code, of what it holds and of what its component should have."""
 
+import torch
 from torch import nn
 
 from attentest.targets.adapt.adapter import Adapter
@@ -23,3 +24,9 @@ def table_of_code(code: Code, probe: Probe, adapter: Adapter, reading: Reading) 
         return FoundTable()
     demand_weights(code.name, code.component, probe.built)
     return find_table(code.build, code.component, adapter, reading.parameters)
+
+
+def shapes_held(probe: Probe) -> dict[str, torch.Size]:
+    """Return the shapes of the parameters of the module that is probed, by their names."""
+    held = probe.built if isinstance(probe.built, nn.Module) else nn.Module()
+    return {name: one.shape for name, one in held.named_parameters()}

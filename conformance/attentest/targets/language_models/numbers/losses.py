@@ -1,4 +1,4 @@
-"""The loss that a decoder-only model returns for labels: which token it expects after which."""
+"""The loss that a decoder-only model returns for labels: of which token they are the labels."""
 
 from collections.abc import Iterator, Mapping
 
@@ -6,40 +6,37 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from attentest.targets.language_models.calling import Call, probe_tokens
+from attentest.targets.language_models.calling import Call, inputs_of, probe_tokens
+from attentest.targets.language_models.construction.building import PROBE
 from attentest.targets.language_models.numbers.tracing import NEAR, widened
 from attentest.targets.models.results import parts_of
 
 
-def question_on_loss(name: str, model: nn.Module, call: Call, labels: str) -> str:
-    """Return the question on a loss that compares no token with itself or the next, "" for none.
+def distance_of_labels(model: nn.Module, call: Call, labels: str) -> int | None:
+    """Return by how many tokens the labels of a returned loss are ahead of the logits.
 
-    `labels` is the argument that gets them. A loss that is no mean of cross entropies at one
-    distance is not known, and not asked about.
+    `labels` is the argument that gets them. None for a loss that is no mean of cross entropies at
+    one distance, or that is not known.
     """
-    if not labels or call.sequence_first or call.mask or call.order:
-        return ""
+    if not labels or call.sequence_first or call.order:
+        return None
     tokens = probe_tokens()
-    others = tokens.flip(0).flip(1)
-    given = {call.tokens: tokens, **call.fixed, labels: others}
+    others = _FEWEST + tokens.flip(0).flip(1) % _FEWEST
     try:
         with widened():
             logits = call.compiled()(model, tokens)
-            losses = list(_losses(model(**given)))
+            losses = list(_losses(model(**{**inputs_of(call, tokens), labels: others})))
     except Exception:  # code that a user wrote may raise anything
-        return ""
+        return None
     if len(losses) != 1 or logits.shape[:2] != tokens.shape:
-        return ""
+        return None
     found = [ahead for ahead, one in _expected(logits, others).items() if _is_near(losses[0], one)]
-    if not found or {0, 1} & {*found}:
-        return ""
-    way = f"{abs(found[0])} {'after' if found[0] > 0 else 'before'}"
-    return (
-        f"The loss that {name} returns for {labels} compares the logits of each token with the "
-        f"label {way} it: those of the token itself, or of the next one, are usual. If its "
-        f"{labels} are moved before they are given, --give {labels}=None (in Python: "
-        f"given={{{labels!r}: None}}) judges the model without its loss; otherwise it is a mistake."
-    )
+    usual = [ahead for ahead in found if ahead in (0, 1)]
+    return next(iter([*usual, *found]), None)
+
+
+_FEWEST = PROBE.target_vocabulary // 2
+"""The least label that is given, as the first ids are those of padding, which may be ignored."""
 
 
 def _losses(result: object) -> Iterator[Tensor]:

@@ -3,6 +3,7 @@
 import re
 from typing import Any
 
+from attentest.targets.adapt.makers.default_masks import demand_default
 from attentest.targets.adapt.masks import meanings_by_words
 from attentest.targets.adapt.reading import Contrary, Reading
 from attentest.targets.comments import words_on
@@ -43,6 +44,8 @@ def doubts_of_mask(name: str, model: Any, call: Call, reading: Reading) -> list[
             f"those of one that {_SAID[used]}. Say which one is meant: --set "
             f"mask={own}:{stated[0]} or --set mask={own}:{used}."
         )
+    if not stated:
+        demand_default(name, own, used, model)
     if used == "keep" or stated:
         return []
     return [

@@ -1,7 +1,9 @@
 """The head of a decoder-only model: whether it is the embedding, by the numbers and by words."""
 
+import ast
 import inspect
 import re
+import textwrap
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -23,6 +25,9 @@ _OPEN = re.compile(
     re.IGNORECASE,
 )
 """Words with which a sentence leaves it open, or denies it."""
+
+_SHARED = re.compile(r"\b(?:tie[sd]?|tying|shar(?:e[sd]?|ing))\b", re.IGNORECASE)
+"""Words of a comment that says that two weights are one."""
 
 _FLAG = re.compile(r"(?:^|_)(?:tie|tied|tying)(?:_|$)")
 
@@ -52,10 +57,35 @@ def _stated(thing: Callable[..., Any], model: nn.Module) -> Iterator[tuple[str, 
     """Yield what says whether the head is tied, and what it says, the surest first."""
     for own, value in _settings(model):
         yield f"its setting {own}={value}", value
+    for code, comment in _comments(model):
+        yield f"the comment on {code!r} ({comment!r})", True
     for words in (type(model).__doc__, inspect.getdoc(thing), _of_module(model)):
         for sentence in re.split(r"[.;,:]\s|\n\s*\n", words or ""):
             if _TIED.search(sentence) and not _OPEN.search(sentence):
                 yield f"its documentation ({' '.join(sentence.split()).rstrip('.')!r})", True
+
+
+def _comments(model: nn.Module) -> Iterator[tuple[str, str]]:
+    """Yield the statements that assign a weight of the head or the embedding as a shared one.
+
+    With each comes its comment, on its line or above it. One under a condition may not be run.
+    """
+    rows = {tuple(one.weight.shape) for one in model.modules() if isinstance(one, nn.Embedding)}
+    own = dict(model.named_parameters(remove_duplicate=False))
+    try:
+        lines = textwrap.dedent(inspect.getsource(type(model).__init__)).splitlines()
+        body = ast.parse("\n".join(lines)).body[0]
+    except (OSError, TypeError, SyntaxError):
+        return
+    for one in getattr(body, "body", ()):
+        code, _, comment = lines[one.lineno - 1].partition("#")
+        made = re.match(r"\s*self\.([\w.]+\.weight)\s*=", code)
+        if not made or made[1] not in own or tuple(own[made[1]].shape) not in rows:
+            continue
+        above = lines[one.lineno - 2].strip()
+        said = comment.strip() or (above.lstrip("# ") if above.startswith("#") else "")
+        if _SHARED.search(said) and not _OPEN.search(said):
+            yield code.strip(), said
 
 
 def _of_module(model: nn.Module) -> str:
