@@ -210,6 +210,25 @@ class Alignment:
                     todo.append(one)
         return found
 
+    def unused(self, step: Step) -> Operation | None:
+        """Return the user's operation that gives the value of `step` for nothing; None for none.
+
+        It is right, and no later line uses it, as `F.relu(x)` without an assignment. A step whose
+        value is also that of one of its inputs, as under an open mask, shows nothing.
+        """
+        if self.final is None or step.number in self.covered or step.is_leaf:
+            return None
+        used = {value.number for value in made_from(self.final)}
+        for operation in self.called():
+            if operation.place is None or any(one.number in used for one in operation.outputs):
+                continue
+            pieces = (
+                one for value in operation.outputs for one in self.matcher.pieces(value.array)
+            )
+            if any(one.step is step and not one.place for one in pieces):
+                return operation
+        return None
+
     def missing_steps(self) -> list[Step]:
         """Return the steps that the code does not compute, and that a result may stand for."""
         open_steps = [

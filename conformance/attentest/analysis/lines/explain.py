@@ -21,6 +21,9 @@ _NEAR = 0.15
 UNEXPLAINED = ""
 """The text of a value that no known mistake gives."""
 
+UNUSED = "the expected value, but no later line uses it"
+"""The text of a right value that is computed for nothing."""
+
 _MULTIPLE = re.compile(r" times [-+.\de]+$")
 _SIZE = re.compile(r", where [^,;]*? = [-+.\de]+")
 _NUMBER = re.compile(r"(?<![\w.^/])[-+]?\d[\d.]*(?:e[-+]?\d+)?")

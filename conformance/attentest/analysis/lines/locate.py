@@ -11,6 +11,7 @@ from attentest.analysis.lines.cases import TOLERANCES, Case, own_cases, wrong_ca
 from attentest.analysis.lines.earlier import is_earliest, written_before
 from attentest.analysis.lines.explain import (
     UNEXPLAINED,
+    UNUSED,
     Explanation,
     explain,
     explain_argument,
@@ -25,7 +26,6 @@ from attentest.analysis.lines.readings import is_silent, readings, under
 from attentest.analysis.lines.recorders import is_jax
 from attentest.analysis.lines.recording import Operation, Place
 from attentest.analysis.lines.search import Finding, again, search
-from attentest.analysis.lines.unused import UNUSED, unused
 from attentest.harness.subject import Step, Subject
 from attentest.results.verdict import Location
 from attentest_spec import CHOICES, Choices
@@ -225,7 +225,7 @@ def _found(alignment: Alignment, end: float) -> Found | None:
 
 def _explained(alignment: Alignment, finding: Finding) -> Explanation:
     said = _compared(alignment, finding)
-    if unused(alignment, said.step) is not None:
+    if alignment.unused(said.step) is not None:
         return Explanation(said.step, said.step.text, UNUSED, exact=True)
     if "activation" not in alignment.case.subject.declared:
         return explain_undeclared(said, finding.operation.outputs[0].array)
@@ -255,7 +255,7 @@ def _blamed(alignment: Alignment, finding: Finding, wrong: FormulaStep) -> Place
     A function that was not given what is missing is not to blame, but the one that called it.
     """
     operation = finding.operation
-    idle = unused(alignment, wrong)
+    idle = alignment.unused(wrong)
     if idle is not None:
         return idle.place
     depth = finding.argument.depth if finding.argument else 0

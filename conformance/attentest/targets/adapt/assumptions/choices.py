@@ -38,6 +38,11 @@ NO_ALIBI = (
     "assumed that nothing is added to its scores by position, as measured, though its code names "
     "ALiBi: if they are meant to fall with the distance, this is a mistake"
 )
+NO_FINAL_NORM = (
+    "assumed that no norm follows the last layer, as measured: stacks whose norms come before "
+    "their sublayers usually end with one; if it is meant to have one, this is a mistake, and "
+    "--choice final_norm=present reports it"
+)
 _IN_SINGLE = (("rms_arithmetic", "float32"), ("routing_arithmetic", "float32"))
 MOST = 6
 """The largest number of parameters that are named; more are counted."""
@@ -103,6 +108,9 @@ def assumed(
                 f"assumed {name}={_shown(value)}, as measured: if you meant {paper} (the paper's), "
                 f"this is a mistake, and --strict reports it"
             )
+    ends = declared.get("norm_placement"), declared.get("final_norm")
+    if ends == ("pre", "none") and "final_norm" not in reading.choices:
+        yield NO_FINAL_NORM
 
 
 def assumed_of_code(declared: Mapping[str, Value], reading: Reading, code: Code) -> Iterator[str]:
