@@ -36,6 +36,12 @@ class MultiHeadAttention(nn.Module):
         return self.out(heads.transpose(1, 2).flatten(2))
 '''
 PACKED = ("q, k, v = self.qkv(x)", "k, q, v = self.qkv(x)")
+HEADS_LAST = [
+    ("import math\n", "import math\n\nimport torch\n"),
+    ("scores = q @ k.transpose(-2, -1) /", 'scores = torch.einsum("bhqd,bhkd->qkbh", k, q) /'),
+    ("~mask[:, None]", "~mask.permute(1, 2, 0)[..., None]"),
+    ("scores.softmax(-1) @ v", 'torch.einsum("qkbh,bhkd->bhqd", scores.softmax(1), v)'),
+]
 PRODUCT = ("q @ k.transpose", "k @ q.transpose")
 THREE = [
     (
@@ -79,9 +85,10 @@ def test_right_code_passes(edits: list[tuple[str, str]], tmp_path: Path) -> None
         ([PACKED], "k, q, v = self.qkv(x).chunk", True),
         pytest.param([PRODUCT], "scores = k @ q", True, marks=pytest.mark.proof),
         pytest.param(THREE, "q = self.k(x)", True, marks=pytest.mark.proof),
+        pytest.param(HEADS_LAST, "scores = torch.einsum", False, marks=pytest.mark.proof),
         pytest.param([*NEUTRAL, WRONG], "scores = two @ one", False, marks=pytest.mark.proof),
     ],
-    ids=["split", "product", "projections", "neutral"],
+    ids=["split", "product", "projections", "heads last", "neutral"],
 )
 def test_line_is_that_of_the_exchange(
     edits: list[tuple[str, str]], line: str, confirmed: bool, tmp_path: Path

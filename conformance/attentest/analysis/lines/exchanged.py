@@ -13,7 +13,8 @@ from typing import NamedTuple
 
 from attentest.analysis.lines.alignment import Alignment
 from attentest.analysis.lines.formula import Step
-from attentest.analysis.lines.layouts import arranged, orders
+from attentest.analysis.lines.layouts import Order, arranged, orders
+from attentest.analysis.lines.matching import Piece
 from attentest.analysis.lines.recording import Operation, Place, Value
 from attentest_spec.setting import Array
 
@@ -42,12 +43,12 @@ class Exchange(NamedTuple):
 def exchanges(alignment: Alignment) -> Iterator[Exchange]:
     """Yield where queries and keys may be exchanged: by the names of both, then in the product."""
     for operation in alignment.called():
-        scores = _transposed(alignment, operation)
+        scores, right_way = _transposed(alignment, operation)
         if scores is None or operation.place is None:
             continue
         made = [_made(alignment, value, scores) for value in operation.inputs]
         query, key = (next((one for one in made if one and one[0] == at), None) for at in (0, 1))
-        result = {operation.number: operation.outputs[0].array.swapaxes(-1, -2)}
+        result = {operation.number: right_way}
         if query is None or key is None:
             yield Exchange(operation, scores, result, named=False)
             continue
@@ -59,37 +60,36 @@ def exchanges(alignment: Alignment) -> Iterator[Exchange]:
 
 
 def is_transposed(alignment: Alignment, value: Value) -> bool:
-    """Say whether `value` holds numbers of scores, and its last axis is that of the queries."""
-    return any(
-        _ends_with_queries(piece.value, piece.axes, value.array, alignment)
-        for piece in alignment.known.get(value.number, ())
-        if {"Q", "K"} <= set(piece.axes)
-    )
+    """Say whether `value` holds numbers of scores, with the keys before the queries."""
+    pieces = alignment.known.get(value.number, ())
+    return any(_orders(alignment, piece, value.array) for piece in pieces)
 
 
-def _ends_with_queries(value: Array, axes: str, array: Array, alignment: Alignment) -> bool:
-    """Say whether `array` is `value` in no other layouts than those with the keys first."""
-    query, key = axes.index("Q"), axes.index("K")
-    if value.shape[query] < 2 or value.shape[query] != value.shape[key]:
-        return False
+def _orders(alignment: Alignment, piece: Piece, array: Array) -> list[Order]:
+    """Return the layouts in which `array` is scores, [] where queries may come before keys."""
+    query, key = piece.axes.find("Q"), piece.axes.find("K")
+    shape = piece.value.shape
+    if min(query, key) < 0 or shape[query] < 2 or shape[query] != shape[key]:
+        return []
     close = [
-        order.index(query) > order.index(key)
-        for order in orders(value.shape, axes, array.shape)
-        if alignment.matcher.close(array, arranged(value, order, array.shape))
+        order
+        for order in orders(shape, piece.axes, array.shape)
+        if alignment.matcher.close(array, arranged(piece.value, order, array.shape))
     ]
-    return bool(close) and all(close)
+    return close if all(one.index(query) > one.index(key) for one in close) else []
 
 
-def _transposed(alignment: Alignment, operation: Operation) -> Step | None:
-    """Return the step of scores whose transpose `operation` computes of queries and keys."""
-    if len(operation.outputs) != 1 or operation.outputs[0].array.ndim < 2:
-        return None
-    if not is_transposed(alignment, operation.outputs[0]):
-        return None
-    for piece in alignment.known[operation.outputs[0].number]:
-        if {"Q", "K"} <= set(piece.axes) and len(piece.step.inputs) == 2:
-            return piece.step
-    return None
+def _transposed(alignment: Alignment, operation: Operation) -> tuple[Step | None, Array]:
+    """Return the step of scores whose transpose `operation` computes, and them the right way."""
+    array = operation.outputs[0].array
+    for piece in alignment.known.get(operation.outputs[0].number, ()):
+        found = _orders(alignment, piece, array) if len(piece.step.inputs) == 2 else []
+        if found and len(operation.outputs) == 1:
+            query, key = piece.axes.index("Q"), piece.axes.index("K")
+            other = {query: key, key: query}
+            order = tuple(other.get(one, one) for one in found[0])
+            return piece.step, arranged(piece.value, order, array.shape)
+    return None, array
 
 
 def _made(alignment: Alignment, value: Value, scores: Step) -> tuple[int, list[Made]] | None:

@@ -104,9 +104,8 @@ def _exchanged_before(alignment: Alignment, finding: Finding) -> Finding:
     """Return where queries and keys are exchanged, if `finding` is made from such scores."""
     if not any(is_transposed(alignment, one) for one in finding.operation.inputs):
         return finding
-    every = list(_exchanged(alignment))
-    found = next((one for one in every if one.cures(alignment)), None)
-    return found or replace(finding, open=not every)
+    found = next((one for one in _exchanged(alignment) if one.cures(alignment)), None)
+    return found or replace(finding, open=True)
 
 
 def _explained_before(
