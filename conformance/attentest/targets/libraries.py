@@ -10,18 +10,22 @@ from typing import Any
 
 from torch import nn
 
+from attentest.targets.adapt.reading import Unclear
 from attentest.targets.definitions import undecorated
-from attentest_spec.torch import on_arrays
+from attentest_spec.torch import module_on_arrays, on_arrays
 
 _ARRAYS = {"jax": "JAX", "numpy": "NumPy"}
 """The libraries whose arrays are no tensors; code of JAX uses NumPy for constants, too."""
 
-CLASS = (
-    "{0} is a class that computes with {1}. Functions of {1} are read, and classes of it are not: "
-    "their parameters are no tensors. A backend of your own has it judged; see "
-    "docs/how-to/add-an-implementation.md"
+_APART = (
+    "{0} is a class that computes with {1}, and its objects hold no parameters: `init` makes them "
+    "and `apply` takes them. A class whose objects hold their arrays is read, and a function that "
+    "takes them. A backend of your own has it judged; see docs/how-to/add-an-implementation.md"
 )
-"""The question about a class of arrays, with its name and the library."""
+_WHOLE = (
+    "{0} is a whole model that computes with {1}, and no operation of it can be followed, which "
+    "whole decoder-only models need. Its parts are read one by one: name one of their classes"
+)
 
 _OF_TENSORS = frozenset(
     {
@@ -50,10 +54,12 @@ def library_of(function: Any) -> str:
 
 
 def is_certain(function: Any) -> bool:
-    """Say whether no tensors are near a `function` that computes with arrays.
+    """Say whether no tensors are near a `function`, or a class, that computes with arrays.
 
     Its module does not import torch, or an annotation of an argument names arrays.
     """
+    if inspect.isclass(function):
+        return all(map(is_certain, filter(inspect.isfunction, vars(function).values())))
     plain = undecorated(function)
     return "torch" not in _around(plain) or bool(_annotated(plain))
 
@@ -74,12 +80,25 @@ def _first(roots: Set[str]) -> str:
     return next((name for name in _ARRAYS if name in roots), "")
 
 
-def question_of_class(thing: Any) -> str:
-    """Return the question about a class that computes with arrays, "" for everything else."""
+def demand_parameters(thing: Any) -> None:
+    """Raise Unclear for a class of arrays whose objects hold no parameters."""
+    library = library_of_class(thing)
+    if library and all(hasattr(thing, name) for name in ("init", "apply")):
+        raise Unclear(_APART.format(thing.__name__, _ARRAYS[library]))
+
+
+def of_tensors(thing: Any) -> Any:
+    """Return `thing`; raise Unclear for a decoder-only model that is made of arrays."""
+    if inspect.isclass(thing) and (library := library_of_class(inspect.unwrap(thing))):
+        raise Unclear(_WHOLE.format(thing.__name__, _ARRAYS[library]))
+    return thing
+
+
+def library_of_class(thing: Any) -> str:
+    """Return the library of a class that computes with arrays, "" for everything else."""
     if not inspect.isclass(thing) or issubclass(thing, nn.Module):
         return ""
-    library = _first(set(map(library_of, vars(thing).values())))
-    return CLASS.format(thing.__name__, _ARRAYS[library]) if library else ""
+    return _first(set(map(library_of, vars(thing).values())))
 
 
 def with_tensors(thing: Any, *, rounded: bool) -> Any:
@@ -87,6 +106,8 @@ def with_tensors(thing: Any, *, rounded: bool) -> Any:
 
     With `rounded`, results in double precision have the precision of the input.
     """
+    if library := library_of_class(thing):
+        return module_on_arrays(thing, library, rounded=rounded)
     library = library_of(thing)
     return on_arrays(thing, library, rounded=rounded) if library else thing
 

@@ -26,9 +26,9 @@ class Origin:
 
 def origin(thing: Any, module: ModuleType | None = None, name: str = "") -> Origin:
     """Return how `thing` is named in code: as `name` in `module`, or wherever it can be found."""
-    if written := getattr(thing, "written_as", ""):  # set by `on_arrays`, which needs torch
+    if written := getattr(thing, "written_as", ""):  # set by what calls code with arrays
         found = origin(thing.__wrapped__, module, name)
-        needed = "from attentest_spec.torch import on_arrays"
+        needed = f"from attentest_spec.torch import {written.partition('(')[0]}"
         return Origin(written.format(found.expression), (*found.imports, needed))
     if module is not None:
         return _import_of(module, name)

@@ -1,5 +1,6 @@
 """Torch modules and functions as backends of the contract."""
 
+from attentest_spec.torch.array_modules import module_on_arrays
 from attentest_spec.torch.arrays import on_arrays
 from attentest_spec.torch.backend import Recipe, TorchBackend, TorchPart, of_function
 from attentest_spec.torch.cached import cached_decoding, cached_language_model
@@ -14,6 +15,7 @@ __all__ = [
     "TorchPart",
     "cached_decoding",
     "cached_language_model",
+    "module_on_arrays",
     "of_function",
     "on_arrays",
     "to_array",

@@ -41,6 +41,13 @@ def on_arrays(
     return on_tensors
 
 
+def by_tensors(module: Callable[..., Any], args: Any, named: Any) -> Any:
+    """Return what `module`, which computes with tensors, returns for arrays of NumPy, as arrays."""
+    given_args, given_named = _mapped((args, named), _tensor)
+    with torch.no_grad():
+        return _mapped(module(*given_args, **given_named), to_array)
+
+
 def _rounded(result: Any, given: Any) -> Any:
     """Return `result` without double precision where its inputs have less.
 

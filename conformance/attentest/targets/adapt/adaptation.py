@@ -90,7 +90,7 @@ from attentest.targets.constants import components as constants
 from attentest.targets.language_models.adaptation import adapt_language_model
 from attentest.targets.language_models.recognition import is_language_model
 from attentest.targets.language_models.surrounded.adaptation import adapt_surrounded
-from attentest.targets.libraries import question_of_class
+from attentest.targets.libraries import of_tensors
 from attentest.targets.models import adaptation as whole
 from attentest.targets.nearest import nearest
 from attentest.targets.searches import adaptation as searches
@@ -153,7 +153,7 @@ def adapt(
     try:
         return with_unread(with_number_of_heads(read_around(asked), asked, read_around), thing)
     except Unclear as question:
-        if other := question_of_class(thing) or without_forward(thing):
+        if other := without_forward(thing):
             raise Unclear(other) from question
         switched(question, with_own_key_heads(thing, asked), asked, read_around)
         raise answered(question, thing, asked, read) from question
@@ -174,7 +174,7 @@ def _adapt(thing: Any, asked: Reading, name: str, home: ModuleType | None) -> Ba
     if is_language_model(made, asked, called):
         if instance is not None:
             raise Unclear(OBJECT.format(called))
-        return adapt_language_model(made, asked, called or made.__name__, home)
+        return adapt_language_model(of_tensors(made), asked, called or made.__name__, home)
     own_name = called or getattr(thing, "__name__", "")
     named = asked.component or component_named(own_name)
     if not named and searches.is_search(guessed := component_guessed(own_name)):

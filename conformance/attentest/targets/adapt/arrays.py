@@ -1,11 +1,11 @@
-"""Functions that compute with arrays of NumPy or JAX, or with tensors where these are called so."""
+"""Code that computes with arrays of NumPy or JAX, or with tensors where it is called with these."""
 
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
 from attentest.targets.adapt.reading import Reading, Unclear
-from attentest.targets.libraries import is_certain, with_tensors
+from attentest.targets.libraries import demand_parameters, is_certain, with_tensors
 from attentest_spec import Backend
 
 
@@ -16,6 +16,7 @@ def read_by_library(thing: Any, reading: Reading, read: Callable[[Any], Backend]
     that answers to no call with arrays is called with tensors, and taken for that where the numbers
     fit. In a file that imports torch, the numbers have to fit where it is called with arrays.
     """
+    demand_parameters(thing)
     around = with_tensors(thing, rounded=not reading.strict)
     if around is thing:
         return read(thing)

@@ -28,7 +28,7 @@ from attentest.targets.definitions import definitions
 from attentest.targets.language_models.construction import building as language_models
 from attentest.targets.language_models.construction.makers import makes_modules
 from attentest.targets.language_models.recognition import has_parts_to_judge, is_language_model
-from attentest.targets.libraries import question_of_class
+from attentest.targets.libraries import library_of_class
 from attentest.targets.models.building import building
 from attentest.targets.models.size_names import sizes_named
 from attentest.targets.searches.stand_in import names
@@ -136,7 +136,7 @@ class Recognition:
         component = component_named(name)
         if component and inspect.isfunction(thing):
             inside = inside or self._caller(thing, component)
-        called = inspect.isfunction(thing) or _is_called(thing) or question_of_class(thing)
+        called = inspect.isfunction(thing) or _is_called(thing) or library_of_class(thing)
         if component and called:
             made = self._makers.get(name, "")
             return {"component": "" if made else component, "inside": made or inside}

@@ -16,7 +16,7 @@ from attentest.targets.adapt.adapter import Adapter
 from attentest.targets.adapt.encoders.idle_norms import gives
 from attentest.targets.adapt.parameters.found import FoundTable, Observed
 from attentest.targets.adapt.parameters.trials.clock import Clock
-from attentest.targets.adapt.parameters.trials.shown import TURNED
+from attentest.targets.adapt.parameters.trials.shown import BIASED, TURNED
 from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.adapt.reading import Unclear
 from attentest_spec import CHOICES, COMPONENTS, Choices
@@ -235,7 +235,6 @@ def _unmeasured(component: str, known: Mapping[str, Value]) -> Iterator[Mapping[
 
 _POSITIONS: tuple[Mapping[str, Value], ...] = (
     *(one for one in TURNED if one["rotary_base"] == BASES[0]),
-    {"relative_bias": "alibi"},
-    {"relative_bias": "alibi-geometric"},
+    *BIASED,
 )
 """The positions inside attention that are tried."""

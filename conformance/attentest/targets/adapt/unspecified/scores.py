@@ -148,14 +148,15 @@ def without_softmax(
     """Recognise attention that carries out no operation that a softmax is made of.
 
     Scores that are used as they are instead of weights are a mistake: the softmax was forgotten.
-    So is an output that depends on queries, keys or values alone.
+    So is an output that depends on queries, keys or values alone. Operations of arrays
+    are not seen.
     """
     with undisturbed():
         if not _depends_on_all(seen, call):
             return ""
         with _Operations() as operations:
             output = answer(call, seen.module, seen.run.samples[0].inputs)
-        if output is None or operations.may_be_softmax:
+        if output is None or operations.may_be_softmax or not operations.multiplies:
             return ""
         forgotten = (Variant({}, several, known) for several in _forgotten())
         is_mistake = any(gives(one, component, table, seen) for one in forgotten)
@@ -177,6 +178,9 @@ def _depends_on_all(seen: Observed, call: Callable[..., Any]) -> bool:
 _EXPONENTIALS = ("exp", "exp_", "exp2", "exp2_", "expm1", "logsumexp", "logaddexp")
 """Operations that a softmax may be made of; powers whose exponents are tensors are others."""
 
+_PRODUCTS = ("mm", "bmm", "addmm", "baddbmm", "mv", "dot", "mul", "mul_")
+"""Operations that queries and keys are multiplied by."""
+
 
 class _Operations(KernelWatch):  # type: ignore[no-untyped-call]
     """Notes whether an operation is a softmax, or may be a part of one, as every kernel may."""
@@ -184,7 +188,7 @@ class _Operations(KernelWatch):  # type: ignore[no-untyped-call]
     def __init__(self) -> None:
         """Begin with none."""
         super().__init__()
-        self.may_be_softmax = False
+        self.may_be_softmax = self.multiplies = False
 
     def seen(self, func: Any, given: Sequence[Tensor], made: Sequence[Tensor]) -> None:
         """Note the name of an operation; its tensors may have any shape."""
@@ -192,6 +196,7 @@ class _Operations(KernelWatch):  # type: ignore[no-untyped-call]
         raised = name == "pow" and func._overloadname != "Tensor_Scalar"
         fused = "softmax" in name or "attention" in name
         self.may_be_softmax |= raised or fused or name in _EXPONENTIALS
+        self.multiplies |= name in _PRODUCTS
 
     def computed_by_kernels(self, numbers: Sequence[Tensor]) -> None:
         """Note that numbers of any shape may have come from a softmax."""

@@ -37,7 +37,13 @@ TURNED: tuple[Mapping[str, Value], ...] = tuple(
     {"attention_rotary": "query-and-key", "rotary_pairs": pairs, "rotary_base": base}
     for pairs, base in product(("halves", "adjacent"), BASES)
 )
-"""The positions inside attention that are tried."""
+"""The positions inside attention that turn queries and keys, as they are tried."""
+
+BIASED: tuple[Mapping[str, Value], ...] = (
+    {"relative_bias": "alibi"},
+    {"relative_bias": "alibi-geometric"},
+)
+"""The positions inside attention that are added to its scores, as they are tried."""
 
 
 def rounded_positions(

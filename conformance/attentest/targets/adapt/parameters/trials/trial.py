@@ -14,6 +14,7 @@ from attentest.targets.adapt.parameters.trials.open_choices import (
     axes_of,
     left_open,
 )
+from attentest.targets.adapt.parameters.trials.shown import BIASED, PLAIN, TURNED
 from attentest_spec import Choices, Setting, Sizes
 from attentest_spec.mapping import Place, Table, locate
 from attentest_spec.oracles import ORACLES
@@ -33,7 +34,27 @@ def fitting(
     decided: Choices,
     clock: Clock,
 ) -> list[Table]:
-    """Return the tables under which the oracle gives the output of the first sample it can."""
+    """Return the tables under which the oracle gives the output of the first sample it can.
+
+    Attention by itself may have positions inside, which no parameter shows.
+    """
+    inside = (PLAIN, *TURNED, *BIASED) if component == "multi_head_attention" else (PLAIN,)
+    for positions in inside:
+        known = decided.but(**positions)
+        if found := _fitting(component, tables, samples, run, sizes, known, clock):
+            return found
+    return []
+
+
+def _fitting(
+    component: str,
+    tables: list[Table],
+    samples: list[Sample],
+    run: Run,
+    sizes: Sizes,
+    decided: Choices,
+    clock: Clock,
+) -> list[Table]:
     for sample in samples:
         found: list[Table] = []
         last = len(tables)

@@ -1,0 +1,75 @@
+"""Objects that an object of NumPy holds: each is called as a module while the whole is called."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import cache, partial
+from typing import Any
+
+from torch import nn
+
+from attentest_spec.torch.array_places import CALLS, objects_held
+from attentest_spec.torch.arrays import by_tensors, on_arrays
+
+_MODULE = "_module_of_tensors"
+"""The name under which an object holds its module during a call."""
+
+
+class Part(nn.Module):
+    """The parameters of an object that another one holds; during a call of that it is called."""
+
+    def forward(self, *args: Any, **named: Any) -> Any:
+        """Call the object with arrays."""
+        return on_arrays(vars(self)["call"])(*args, **named)
+
+
+def called_method(kind: type) -> Callable[..., Any]:
+    """Return the method by which objects of a class are called; AttributeError for none."""
+    found = next((vars(one)["__call__"] for one in kind.__mro__ if "__call__" in vars(one)), None)
+    own: Any = kind
+    method: Callable[..., Any] = found or own.forward
+    return method
+
+
+def parts_of(whole: nn.Module, made: Any) -> list[tuple[Part, Any]]:
+    """Return the modules that hold the parameters of the objects in `made`, with the objects."""
+    modules = dict(whole.named_modules())
+    held = ((modules.get(path), owner) for path, owner in objects_held(made))
+    return [
+        (module, owner)
+        for module, owner in held
+        if isinstance(module, Part) and _is_called(owner) and not _has_slots(type(owner))
+    ]
+
+
+def _is_called(owner: Any) -> bool:
+    return any(hasattr(type(owner), name) for name in CALLS)
+
+
+def _has_slots(kind: type) -> bool:
+    return any("__slots__" in vars(one) for one in kind.__mro__)
+
+
+@contextmanager
+def called_as_modules(parts: Sequence[tuple[Part, Any]]) -> Iterator[None]:
+    """Have each object called by its module, so that whoever watches the modules sees the call."""
+    kinds: list[Any] = [type(owner) for _, owner in parts]
+    for (module, owner), kind in zip(parts, kinds, strict=True):
+        vars(module)["call"] = partial(called_method(kind), owner)
+        vars(owner)[_MODULE] = module
+        object.__setattr__(owner, "__class__", _by_module(kind))  # of frozen data classes, too
+    try:
+        yield
+    finally:
+        for (module, owner), kind in zip(parts, kinds, strict=True):
+            object.__setattr__(owner, "__class__", kind)
+            del vars(owner)[_MODULE], vars(module)["call"]
+
+
+@cache
+def _by_module(kind: type) -> type:
+    """Return a class of objects of `kind` whose modules call them."""
+
+    def call(self: Any, *args: Any, **named: Any) -> Any:
+        return by_tensors(vars(self)[_MODULE], args, named)
+
+    return type(kind.__name__, (kind,), {called_method(kind).__name__: call})

@@ -1,0 +1,231 @@
+"""Where an object holds the arrays of real numbers that a call of it reads."""
+
+import dis
+import inspect
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from types import CodeType, FunctionType
+from typing import Any
+
+import numpy as np
+
+from attentest_spec.contract import Unsupported
+
+Path = tuple[str, ...]
+"""The names by which something is reached from an object."""
+
+
+@dataclass(frozen=True)
+class ArrayPlace:
+    """The place of an array in an object: `key` of `owner`, reached from it by the names `path`.
+
+    In a tuple there, it is the item `number`: another tuple takes its place.
+    """
+
+    path: Path
+    owner: Any
+    key: Any
+    number: int | None = None
+
+    @property
+    def array(self) -> Any:
+        """The array that lies there."""
+        held = self._held()
+        return held if self.number is None else held[self.number]
+
+    def _held(self) -> Any:
+        return self.owner[self.key] if is_collection(self.owner) else getattr(self.owner, self.key)
+
+    def put(self, value: Any) -> None:
+        """Put another array there; frozen data classes are no exception."""
+        if self.number is not None:
+            kind, items = type(self._held()), list(self._held())
+            items[self.number] = value
+            value = kind(*items) if hasattr(kind, "_fields") else tuple(items)
+        if is_collection(self.owner):
+            self.owner[self.key] = value
+        else:
+            object.__setattr__(self.owner, self.key, value)
+
+
+def put_all(places: Sequence[ArrayPlace], arrays: Sequence[Any]) -> None:
+    """Put an array in each place."""
+    for place, array in zip(places, arrays, strict=True):
+        place.put(array)
+
+
+def parameter_places(made: Any, called: Callable[..., Any], tables: set[Path]) -> list[ArrayPlace]:
+    """Return the places of the arrays in an object that the code of `called` reads, but `tables`.
+
+    Raises Unsupported for an object with arrays of which none is read by its name.
+    """
+    places = array_places(made, called)
+    held = (one for each in objects_in(made) for _, one in items_of(each))
+    if not places and any(map(_is_real, held)):
+        raise Unsupported(
+            f"{type(made).__name__} holds arrays, and the code of a call reads none of them by "
+            f"its name"
+        )
+    return [one for one in places if one.path not in tables]
+
+
+def array_places(made: Any, called: Callable[..., Any]) -> list[ArrayPlace]:
+    """Return the places of all arrays of real numbers in an object that its call reads."""
+    read = _names_read([type(one) for one in objects_in(made)], called)
+    return list(_within(made, (), read, {id(made)}))
+
+
+def _within(owner: Any, path: Path, read: set[str], seen: set[int]) -> Iterator[ArrayPlace]:
+    for key, value in items_of(owner):
+        if not (is_collection(owner) or key in read or _is_variable(owner)):
+            continue
+        inside = path if _is_variable(owner) else (*path, str(key).replace(".", "_"))
+        if _is_real(value):
+            yield ArrayPlace(inside, owner, key)
+        elif isinstance(value, tuple):
+            for number, (name, one) in enumerate(_named(value)):
+                if _is_real(one):
+                    yield ArrayPlace((*inside, name), owner, key, number)
+                elif _holds(one) and id(one) not in seen:
+                    yield from _within(one, (*inside, name), read, seen | {id(one)})
+        elif _holds(value) and id(value) not in seen:
+            yield from _within(value, inside, read, seen | {id(value)})
+
+
+def _named(value: tuple[Any, ...]) -> Iterator[tuple[str, Any]]:
+    names = getattr(value, "_fields", range(len(value)))
+    return zip(map(str, names), value, strict=True)
+
+
+def items_of(owner: Any) -> list[tuple[Any, Any]]:
+    """Return what an object or a collection holds, by names or by numbers."""
+    if isinstance(owner, dict):
+        return list(owner.items())
+    if isinstance(owner, list | tuple):
+        return list(enumerate(owner))
+    slots = {name for one in type(owner).__mro__ for name in vars(one).get("__slots__", ())}
+    held = {name: getattr(owner, name) for name in sorted(slots) if hasattr(owner, name)}
+    return [*held.items(), *getattr(owner, "__dict__", {}).items()]
+
+
+def is_collection(owner: Any) -> bool:
+    """Say whether what an object holds has keys or numbers, and no names."""
+    return isinstance(owner, dict | list | tuple)
+
+
+def _is_variable(owner: Any) -> bool:
+    """Say whether an object is the variable of a library around one array."""
+    return hasattr(type(owner), "get_raw_value")
+
+
+def _is_real(value: Any) -> bool:
+    """Say whether a value is an array of real numbers with an axis."""
+    is_array = isinstance(value, np.ndarray) or type(value).__module__.startswith("jax")
+    return is_array and np.ndim(value) > 0 and np.issubdtype(np.asarray(value).dtype, np.floating)
+
+
+def _holds(value: Any) -> bool:
+    """Say whether a value is a collection, or an object of a class that somebody wrote."""
+    if is_collection(value):
+        return True
+    root = type(value).__module__.partition(".")[0]
+    written = root not in ("builtins", "numpy", "jax", "jaxlib", "torch")
+    return written and hasattr(value, "__dict__") and not isinstance(value, type | FunctionType)
+
+
+def objects_in(made: Any) -> list[Any]:
+    """Return an object and all objects that it holds, each once."""
+    return [one for _, one in [("", made), *objects_held(made)]]
+
+
+def objects_held(owner: Any, path: str = "", seen: set[int] | None = None) -> list[tuple[str, Any]]:
+    """Return the objects that an object holds, each once, with its first path."""
+    seen = {id(owner)} if seen is None else seen
+    found: list[tuple[str, Any]] = []
+    for key, value in items_of(owner):
+        inside = f"{path}.{key}".removeprefix(".")
+        if _holds(value) and id(value) not in seen:
+            seen.add(id(value))
+            found += [] if is_collection(value) else [(inside, value)]
+            found += objects_held(value, inside, seen)
+    return found
+
+
+def tables_of(made: Any, called: Callable[..., Any], again: Callable[[], Any]) -> set[Path]:
+    """Return the paths of the arrays that are no parameters: the same for all random numbers.
+
+    `again` makes another object. Arrays of one number, as gains and biases begin with, are
+    parameters. So are all where random numbers have a seed of their own.
+    """
+    held = {one.path: np.asarray(one.array) for one in array_places(made, called)}
+    varied = {path: one for path, one in held.items() if one.size and np.ptp(one) > 0}
+    if not varied:
+        return set()
+    state = np.random.get_state()
+    try:
+        np.random.seed(1)
+        other = {one.path: np.asarray(one.array) for one in array_places(again(), called)}
+    finally:
+        np.random.set_state(state)
+    same = {p for p, one in varied.items() if p in other and np.array_equal(one, other[p])}
+    draws = any(map(_draws, {type(one) for one in objects_in(made)}))
+    return set() if draws and same == set(varied) else same
+
+
+_RANDOM = frozenset(["random", "randn", "rand", "normal", "uniform", "standard_normal"])
+"""Names by which random numbers are drawn."""
+
+
+def _draws(kind: type) -> bool:
+    """Say whether a method of a class names random numbers."""
+    names = {name for one in _methods(kind) for code in _codes(one) for name in code.co_names}
+    return bool(_RANDOM & names)
+
+
+def _names_read(kinds: list[type], called: Callable[..., Any]) -> set[str]:
+    """Return the names that a call reads of objects of some classes, as far as code shows it."""
+    methods = [one for kind in kinds for one in _methods(kind)]
+    named = {one.__name__: one for one in methods}
+    left = [inspect.unwrap(called), *(one for one in methods if one.__name__ in CALLS)]
+    names: set[str] = set()
+    done: set[Any] = set()
+    while left:
+        function = left.pop()
+        if not inspect.isfunction(function) or function in done:
+            continue
+        done.add(function)
+        found = {name for code in _codes(function) for name in _loaded(code)}
+        names |= found
+        left += [named[name] for name in found if name in named]
+        left += [function.__globals__[name] for name in found if name in function.__globals__]
+    return names
+
+
+CALLS = ("__call__", "forward")
+"""The methods by which an object is called, the likeliest first."""
+
+
+def _methods(kind: type) -> Iterator[FunctionType]:
+    """Yield the functions that a class and its bases define, those of properties included."""
+    for one in kind.__mro__:
+        for value in vars(one).values():
+            plain = value.fget if isinstance(value, property) else value
+            plain = getattr(plain, "__func__", plain)
+            if inspect.isfunction(plain):
+                yield plain
+
+
+def _codes(function: Callable[..., Any]) -> Iterator[CodeType]:
+    left = [inspect.unwrap(function).__code__]
+    while left:
+        code = left.pop()
+        yield code
+        left += [one for one in code.co_consts if isinstance(one, CodeType)]
+
+
+def _loaded(code: CodeType) -> Iterator[str]:
+    """Yield the names that code loads, and its strings: `getattr` and dictionaries take these."""
+    for one in dis.get_instructions(code):
+        if one.opname.startswith(("LOAD_ATTR", "LOAD_METHOD", "LOAD_GLOBAL", "LOAD_NAME")):
+            yield str(one.argval)
+    yield from (one for one in code.co_consts if isinstance(one, str))
