@@ -23,7 +23,11 @@ UNCOVERED = [
     ("LayerNorm", "", "it is an RMS norm"),
     ("RotaryAttention", "multi_head_attention", "depends on the positions of the keys"),
     ("GroupedQueryAttention", "multi_head_attention", "(grouped-query attention)"),
-    ("NormedQueries", "multi_head_attention", "it norms its input first, by q_norm"),
+    (
+        "NormedQueries",
+        "multi_head_attention",
+        "q_norm subtracts the mean: it is a layer norm of queries or keys",
+    ),
     ("OnePlusNorm", "layer_norm", "it multiplies by 1 + weight"),
     ("ScaledInput", "positional_encoding", "multiplies its input by 3.464, the root of d_model"),
     ("TrainedScale", "positional_encoding", "no place for its parameters alpha"),

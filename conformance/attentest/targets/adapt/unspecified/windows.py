@@ -91,20 +91,26 @@ def _changes(
     given = probe.given(adapter, joined=True)
     role = "query" if "query" in given else "x"
     source = torch.Generator().manual_seed(2)
-    shape = (probe.batch, length, given[role].shape[-1])
+    shape = (1, length, given[role].shape[-1])
     text = torch.randn(shape, generator=source, dtype=torch.float64).to(probe.dtype)
-    before = probe.called(adapter, _with(given, role, text))
-    if isinstance(before, str) or before.shape != text.shape:
-        return None
-    found = []
-    for place in places:
-        moved = text.clone()
-        moved[:, place] = moved[:, place].flip(-1) + 1.0
-        after = probe.called(adapter, _with(given, role, moved))
-        if isinstance(after, str) or after.shape != text.shape:
+    texts = [text, *(_moved(text, place) for place in places)]
+    rows = []
+    for first in range(0, len(texts), probe.batch):  # each sample is a text of its own
+        some = texts[first : first + probe.batch]
+        filled = [*some, *[text] * (probe.batch - len(some))]
+        output = probe.called(adapter, _with(given, role, torch.cat(filled)))
+        if isinstance(output, str) or output.shape != (probe.batch, *shape[1:]):
             return None
-        found.append((before - after).abs().flatten(2).amax((0, 2)))
-    return torch.stack(found)
+        rows += output[: len(some)].unbind()
+    before, *after = rows
+    return torch.stack([(before - one).abs().amax(-1) for one in after])
+
+
+def _moved(text: Tensor, place: int) -> Tensor:
+    """Return `text` with other numbers at one position."""
+    moved = text.clone()
+    moved[:, place] = moved[:, place].flip(-1) + 1.0
+    return moved
 
 
 def _with(given: Given, role: str, text: Tensor) -> Given:
