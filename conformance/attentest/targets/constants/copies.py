@@ -218,26 +218,28 @@ def numbers_named(thing: Callable[..., Any]) -> dict[str, Any]:
         return found
     if not file or "site-packages" in Path(file).parts:
         return found
-    root = Copies.folder(home)
+    root = f"{Copies.folder(home)}{os.sep}"
     # Not `getattr`, which asks a lazy module for what it lacks: thousands of modules are in use.
     modules = [getattr(one, "__dict__", {}) for one in list(sys.modules.values())]
     files = [one.get("__file__") for one in modules]
     for one in dict.fromkeys([file, *filter(None, files)]):
-        if one.endswith(".py") and _folder_of(one).startswith(f"{root}{os.sep}"):
+        if one.endswith(".py") and (_FOLDERS.get(one) or _folder_of(one)).startswith(root):
             with suppress(OSError, SyntaxError, ValueError):
                 for name, value in _numbers_of(Path(one).read_bytes()).items():
                     found.setdefault(name, value)
     return found
 
 
+_FOLDERS: dict[str, str] = {}
+"""The folders of files: thousands of modules are asked about whenever code is read."""
+
+
 def _folder_of(file: str) -> str:
     """Return the folder of `file`, without links and with a separator at its end."""
-    return _without_links(file if os.path.isabs(file) else os.path.abspath(file))
-
-
-@functools.cache  # thousands of modules are asked about whenever code is read
-def _without_links(file: str) -> str:
-    return os.path.realpath(os.path.dirname(file)) + os.sep
+    folder = os.path.realpath(os.path.dirname(os.path.abspath(file))) + os.sep
+    if os.path.isabs(file):
+        _FOLDERS[file] = folder
+    return folder
 
 
 @functools.lru_cache(256)
