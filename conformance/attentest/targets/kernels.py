@@ -93,6 +93,8 @@ def demand_no_gpu(name: str, failure: str) -> None:
 _UNDEFINED = re.compile(r"NameError: name '(\w+)' is not defined")
 _ABSENT = re.compile(r"AttributeError: '(\w+)' object has no attribute '(\w+)'")
 
+_BEFORE_MODULE = "before Module.__init__() call"
+
 
 def demand_runnable(name: str, failure: str, thing: Any = None) -> None:
     """Raise Unclear where `failure` says that no value of an argument could prevent it.
@@ -108,6 +110,11 @@ def demand_runnable(name: str, failure: str, thing: Any = None) -> None:
             f"{name} reads {undefined[1]}, which is not defined where its file is imported: what "
             f'follows `if __name__ == "__main__":` is not run then. Define it at the top of the '
             f"file, or import it there. It failed with {failure}."
+        )
+    if _BEFORE_MODULE in failure:
+        raise Unclear(
+            f"{name} cannot run: it sets parts or parameters before its constructor calls "
+            f"super().__init__(), or does not call it. It failed with {failure}."
         )
     if (absent := _ABSENT.search(failure)) and (said := _never_set(thing, *absent.groups())):
         raise Unclear(f"{name} cannot run: {said}. It failed with {failure}.")

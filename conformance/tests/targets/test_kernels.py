@@ -179,8 +179,23 @@ def test_an_attribute_that_no_code_sets_is_the_question(tmp_path: Path) -> None:
         attentest.adapted(f"{file}:FeedForward")
 
 
+def test_a_constructor_that_does_not_call_its_base_class_is_the_question(tmp_path: Path) -> None:
+    file = tmp_path / "uncalled.py"
+    file.write_text(ABSENT.replace("super().__init__()", "super().__init__"))
+    with pytest.raises(Unclear, match=r"^FeedForward cannot run: it sets parts .* super\(\)"):
+        attentest.adapted(f"{file}:FeedForward")
+
+
+def test_a_misspelt_name_that_no_code_defines_is_the_question(tmp_path: Path) -> None:
+    file = tmp_path / "misspelt.py"
+    text = ABSENT.replace("self.hiden_dim", "self.hidden_dim")
+    file.write_text(text.replace("self.w1(x).relu()", "nm.ReLU()(self.w1(x))"))
+    with pytest.raises(Unclear, match="reads nm, which no code of its file defines"):
+        attentest.adapted(f"{file}:FeedForward")
+
+
 def test_an_attribute_that_other_code_sets_is_asked_about_as_before(tmp_path: Path) -> None:
     file = tmp_path / "later.py"
     file.write_text(ABSENT + "\n\ndef widen(one):\n    one.hiden_dim = one.hidden_dim\n")
-    with pytest.raises(Unclear, match="^FeedForward could not be built"):
+    with pytest.raises(Unclear, match=r"^FeedForward could not be built"):
         attentest.adapted(f"{file}:FeedForward")

@@ -128,7 +128,7 @@ INNER = words(
     "dimhidden ffnsize nhidden ffinnerdim inner feedforwarddimension nstate numff "
     "intermediatefeatures ffndimension nmlphidden mlpsize mlpwidth mlphidden filtersize "
     "mlphiddendim linearunits eunits dinnerhid innerhid feedforwardnumhidden ffnumhidden "
-    "numhiddenff dffn"
+    "numhiddenff dffn moeintermediatesize moeinterdim moeintermediatedim"
 )
 """The inner width of a feed-forward network; some are the model's where no other name is."""
 
