@@ -144,7 +144,7 @@ def test_a_mistake_that_several_tables_make_alike_is_detected(tmp_path: Path) ->
     assert broken(backend, "multi_head_attention.formula")
 
 
-def test_what_several_tables_hold_differently_is_not_given(tmp_path: Path) -> None:
+def test_fields_that_several_tables_hold_differently_are_not_given(tmp_path: Path) -> None:
     with pytest.raises(Unclear, match="gain"):
         adapted(tmp_path, "SelfAttention", several("1.0 0.5"))
 
