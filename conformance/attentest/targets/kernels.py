@@ -126,9 +126,9 @@ def _never_set(thing: Any, owner: str, attribute: str) -> str:
     classes = [one for one in ast.walk(tree) if isinstance(one, ast.ClassDef)]
     own = [node for one in classes if one.name == owner for node in ast.walk(one)]
     reads = [one for one in own if isinstance(one, ast.Attribute) and one.attr == attribute]
-    if not reads or attribute in _names_set(tree):
+    if not reads or attribute in _names_set(list(ast.walk(tree))):
         return ""
-    near = _near(attribute, _names_set(ast.Module(own, [])))
+    near = _near(attribute, _names_set(own))
     return f"line {reads[0].lineno} reads self.{attribute}, which no code of its file sets{near}"
 
 
@@ -138,7 +138,7 @@ def _never_defined(thing: Any, missing: str) -> str:
     nodes = list(ast.walk(tree))
     imported = {one.asname or one.name for one in nodes if isinstance(one, ast.alias)}
     reads = [one for one in nodes if isinstance(one, ast.Name) and one.id == missing]
-    held = imported | _names_set(tree)
+    held = imported | _names_set(nodes)
     if not reads or {missing, "*"} & held:
         return ""
     return f"line {reads[0].lineno} reads {missing}, which no code of its file defines" + _near(
@@ -160,9 +160,8 @@ def _tree(thing: Any) -> ast.AST:
         return ast.Module([], [])
 
 
-def _names_set(tree: ast.AST) -> set[str]:
+def _names_set(nodes: Sequence[ast.AST]) -> set[str]:
     """Return the names that code may set: as attributes, in a class, or by a string."""
-    nodes = list(ast.walk(tree))
     found = {one.value for one in nodes if isinstance(one, ast.Constant)}
     found |= {one.name for one in nodes if isinstance(one, ast.FunctionDef | ast.ClassDef)}
     found |= {one.attr for one in nodes if isinstance(one, ast.Attribute) and _is_stored(one)}
