@@ -113,7 +113,7 @@ def demand_runnable(name: str, failure: str, thing: Any = None) -> None:
         )
     if _BEFORE_MODULE in failure:
         raise Unclear(
-            f"{name} cannot run: it sets parts or parameters before its constructor calls "
+            f"{name} cannot run: a constructor sets parts or parameters before it calls "
             f"super().__init__(), or does not call it. It failed with {failure}."
         )
     if (absent := _ABSENT.search(failure)) and (said := _never_set(thing, *absent.groups())):

@@ -182,7 +182,9 @@ def test_an_attribute_that_no_code_sets_is_the_question(tmp_path: Path) -> None:
 def test_a_constructor_that_does_not_call_its_base_class_is_the_question(tmp_path: Path) -> None:
     file = tmp_path / "uncalled.py"
     file.write_text(ABSENT.replace("super().__init__()", "super().__init__"))
-    with pytest.raises(Unclear, match=r"^FeedForward cannot run: it sets parts .* super\(\)"):
+    with pytest.raises(
+        Unclear, match=r"^FeedForward cannot run: a constructor sets parts .* super\(\)"
+    ):
         attentest.adapted(f"{file}:FeedForward")
 
 
