@@ -114,6 +114,7 @@ class Outcome:
 
 _OTHER = "not a component"
 _UNJUDGED = {
+    "image": "not judged: it embeds patches of images, and not tokens",
     "head": "not judged: it may be one head of attention, judge the class that joins its heads",
     "mask": "not judged: it may be a mask, add --as COMPONENT to its name",
     "model": "not judged: it may be a model, add --as COMPONENT to its name",

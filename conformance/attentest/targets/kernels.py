@@ -1,7 +1,11 @@
 """Kernels that torch does not see, as those of Triton: the memory they fill, the GPU they need."""
 
+import ast
+import difflib
+import inspect
 import re
-from collections.abc import Mapping, Sequence
+import sys
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -87,17 +91,83 @@ def demand_no_gpu(name: str, failure: str) -> None:
 
 
 _UNDEFINED = re.compile(r"NameError: name '(\w+)' is not defined")
+_ABSENT = re.compile(r"AttributeError: '(\w+)' object has no attribute '(\w+)'")
+
+_BEFORE_MODULE = "before Module.__init__() call"
 
 
-def demand_runnable(name: str, failure: str) -> None:
+def demand_runnable(name: str, failure: str, thing: Any = None) -> None:
     """Raise Unclear where `failure` says that no value of an argument could prevent it.
 
-    The code needs a GPU, or it reads a name that importing its file does not define.
+    The code needs a GPU, or it reads a name that importing its file does not define, or an
+    attribute that no code of the file of `thing` sets.
     """
     demand_no_gpu(name, failure)
     if undefined := _UNDEFINED.search(failure):
+        if said := _never_defined(thing, undefined[1]):
+            raise Unclear(f"{name} cannot run: {said}. It failed with {failure}.")
         raise Unclear(
             f"{name} reads {undefined[1]}, which is not defined where its file is imported: what "
             f'follows `if __name__ == "__main__":` is not run then. Define it at the top of the '
             f"file, or import it there. It failed with {failure}."
         )
+    if _BEFORE_MODULE in failure:
+        raise Unclear(
+            f"{name} cannot run: a constructor sets parts or parameters before it calls "
+            f"super().__init__(), or does not call it. It failed with {failure}."
+        )
+    if (absent := _ABSENT.search(failure)) and (said := _never_set(thing, *absent.groups())):
+        raise Unclear(f"{name} cannot run: {said}. It failed with {failure}.")
+
+
+def _never_set(thing: Any, owner: str, attribute: str) -> str:
+    """Return where the class `owner` reads an attribute that its file sets nowhere, "" for none."""
+    tree = _tree(thing)
+    classes = [one for one in ast.walk(tree) if isinstance(one, ast.ClassDef)]
+    own = [node for one in classes if one.name == owner for node in ast.walk(one)]
+    reads = [one for one in own if isinstance(one, ast.Attribute) and one.attr == attribute]
+    if not reads or attribute in _names_set(list(ast.walk(tree))):
+        return ""
+    near = _near(attribute, _names_set(own))
+    return f"line {reads[0].lineno} reads self.{attribute}, which no code of its file sets{near}"
+
+
+def _never_defined(thing: Any, missing: str) -> str:
+    """Return where the file of `thing` reads a name that no code of it defines, "" for none."""
+    tree = _tree(thing)
+    nodes = list(ast.walk(tree))
+    imported = {one.asname or one.name for one in nodes if isinstance(one, ast.alias)}
+    reads = [one for one in nodes if isinstance(one, ast.Name) and one.id == missing]
+    held = imported | _names_set(nodes)
+    if not reads or {missing, "*"} & held:
+        return ""
+    return f"line {reads[0].lineno} reads {missing}, which no code of its file defines" + _near(
+        missing, imported | set(vars(sys.modules[thing.__module__]))
+    )
+
+
+def _near(missing: str, known: Collection[str]) -> str:
+    """Return a clause on the name of those `known` that is nearest to one that is missing."""
+    near = difflib.get_close_matches(missing, sorted(known), 1)
+    return f"; if {near[0]} is meant, this is a mistake" if near else ""
+
+
+def _tree(thing: Any) -> ast.AST:
+    """Return the code of the file of `thing`, nothing where it cannot be read."""
+    try:
+        return ast.parse(inspect.getsource(sys.modules[thing.__module__]))
+    except (AttributeError, KeyError, OSError, TypeError, SyntaxError):
+        return ast.Module([], [])
+
+
+def _names_set(nodes: Sequence[ast.AST]) -> set[str]:
+    """Return the names that code may set: as attributes, in a class, or by a string."""
+    found = {one.value for one in nodes if isinstance(one, ast.Constant)}
+    found |= {one.name for one in nodes if isinstance(one, ast.FunctionDef | ast.ClassDef)}
+    found |= {one.attr for one in nodes if isinstance(one, ast.Attribute) and _is_stored(one)}
+    found |= {one.id for one in nodes if isinstance(one, ast.Name) and _is_stored(one)}
+    return {one for one in found if isinstance(one, str)}
+
+
+def _is_stored(node: ast.Attribute | ast.Name) -> bool:
+    return isinstance(node.ctx, ast.Store)

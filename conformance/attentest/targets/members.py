@@ -17,7 +17,7 @@ class Member:
     where a part of the name alone says the component: it counts where the numbers confirm it.
     `hinted` is True for a function whose last words say it, and whose arguments do not: where it
     cannot be read, that is no open question.
-    `looks` is "mask" or "model" for what looks like one, and is no component.
+    `looks` is "mask", "model", "head" or "image" for what looks like one, and is no component.
     """
 
     name: str

@@ -8,13 +8,16 @@ from typing import Any
 
 from torch import nn
 
-from attentest.targets.adapt.components import words_of
+from attentest.targets.adapt.components import squashed, words_of
 
 _MODELS = {
     *("transformer", "transformers", "seq", "model", "translator", "translation", "nmt", "gpt"),
     *("bert", "bart", "llama", "decoder", "encoder", "lm"),
 }
 _HIDING = re.compile(r"(tril|triu|masked_fill)_?")
+_OF_IMAGES = re.compile(
+    r"(image|img)(size|height|width|h|w)?|(num|n)?patch(es)?(size|height|width|h|w)?|conv2d"
+)
 _MASKS = re.compile(r"\w*(mask|causal|subsequent|tril|triu)\w*", re.IGNORECASE)
 
 
@@ -37,6 +40,17 @@ def looks_like(name: str, thing: Any) -> str:
     )
 
 
+def embeds_images(component: str, thing: Any) -> bool:
+    """Say whether the class `thing`, an embedding or an encoding by its name, is one of patches.
+
+    It is built with the size of images or of their patches, or with how many these are, or with a
+    convolution over them.
+    """
+    if component not in ("embedding", "positional_encoding") or not inspect.isclass(thing):
+        return False
+    return any(_OF_IMAGES.fullmatch(squashed(one)) for one in _names_in(thing) | _keys_in(thing))
+
+
 def names_masks(thing: Any) -> bool:
     """Say whether a name in the code of `thing` is that of a mask, or makes one."""
     return any(_MASKS.fullmatch(one) or "pad" in one.lower() for one in _names_in(thing))
@@ -54,11 +68,21 @@ def names_alibi(thing: Any) -> bool:
 
 def _names_in(thing: Any) -> set[str]:
     """Return the names, attributes and arguments in the code of `thing`, none where it has none."""
-    try:
-        tree = ast.parse(textwrap.dedent(inspect.getsource(thing)))
-    except (OSError, TypeError, SyntaxError):
-        return set()
-    nodes = list(ast.walk(tree))
+    nodes = _nodes(thing)
     names = {one.id for one in nodes if isinstance(one, ast.Name)}
     names |= {one.arg or "" for one in nodes if isinstance(one, ast.arg | ast.keyword)}
     return names | {one.attr for one in nodes if isinstance(one, ast.Attribute)}
+
+
+def _keys_in(thing: Any) -> set[str]:
+    """Return the strings in the code of `thing`: the keys of settings are among them."""
+    values = (one.value for one in _nodes(thing) if isinstance(one, ast.Constant))
+    return {one for one in values if isinstance(one, str)}
+
+
+def _nodes(thing: Any) -> list[ast.AST]:
+    """Return all nodes of the code of `thing`, none where it has none."""
+    try:
+        return list(ast.walk(ast.parse(textwrap.dedent(inspect.getsource(thing)))))
+    except (OSError, TypeError, SyntaxError):
+        return []

@@ -51,7 +51,14 @@ RIGHT = {
     "gathered": GATHERED,
     "pad": BEHIND_PAD,
     "without a norm": WITHOUT_NORM,
+    "segments that must be given": FIRST.replace("token_type_ids=None", "token_type_ids"),
 }
+
+
+def test_a_mistake_where_segments_must_be_given_is_detected_or_asked_about(tmp_path):
+    code = FIRST.replace("token_type_ids=None", "token_type_ids")
+    old, new = "self.norm(words + positions +", "self.norm(words.flip(1) + positions +"
+    assert asked_or_broken(tmp_path, "BertEmbeddings", code, old, new, "embedding.lookup")
 
 
 @pytest.mark.parametrize("name", RIGHT)

@@ -152,3 +152,52 @@ def test_memory_without_numbers_is_left_alone() -> None:
         made = torch.empty(2, 3, device="meta", dtype=torch.float64)
         assert (made + torch.empty(0, dtype=torch.float64, device="meta").sum()).shape == (2, 3)
         assert (torch.zeros(0, dtype=torch.float64) + 1).shape == (0,)
+
+
+ABSENT = """
+from torch import nn
+
+
+class FeedForward(nn.Module):
+    def __init__(self, dim, hidden_dim):
+        super().__init__()
+        self.hidden_dim = 2 * hidden_dim // 2
+        self.w1 = nn.Linear(dim, self.hidden_dim)
+        self.w2 = nn.Linear(self.hiden_dim, dim)
+
+    def forward(self, x):
+        return self.w2(self.w1(x).relu())
+"""
+
+
+def test_an_attribute_that_no_code_sets_is_the_question(tmp_path: Path) -> None:
+    file = tmp_path / "absent.py"
+    file.write_text(ABSENT)
+    line = ABSENT.splitlines().index("        self.w2 = nn.Linear(self.hiden_dim, dim)") + 1
+    said = f"^FeedForward cannot run: line {line} reads self.hiden_dim, .*; if hidden_dim is meant"
+    with pytest.raises(Unclear, match=said):
+        attentest.adapted(f"{file}:FeedForward")
+
+
+def test_a_constructor_that_does_not_call_its_base_class_is_the_question(tmp_path: Path) -> None:
+    file = tmp_path / "uncalled.py"
+    file.write_text(ABSENT.replace("super().__init__()", "super().__init__"))
+    with pytest.raises(
+        Unclear, match=r"^FeedForward cannot run: a constructor sets parts .* super\(\)"
+    ):
+        attentest.adapted(f"{file}:FeedForward")
+
+
+def test_a_misspelt_name_that_no_code_defines_is_the_question(tmp_path: Path) -> None:
+    file = tmp_path / "misspelt.py"
+    text = ABSENT.replace("self.hiden_dim", "self.hidden_dim")
+    file.write_text(text.replace("self.w1(x).relu()", "nm.ReLU()(self.w1(x))"))
+    with pytest.raises(Unclear, match="reads nm, which no code of its file defines"):
+        attentest.adapted(f"{file}:FeedForward")
+
+
+def test_an_attribute_that_other_code_sets_is_asked_about_as_before(tmp_path: Path) -> None:
+    file = tmp_path / "later.py"
+    file.write_text(ABSENT + "\n\ndef widen(one):\n    one.hiden_dim = one.hidden_dim\n")
+    with pytest.raises(Unclear, match=r"^FeedForward could not be built"):
+        attentest.adapted(f"{file}:FeedForward")

@@ -71,6 +71,16 @@ def test_heads_of_one_of_both_in_turn_are_a_mistake(tmp_path, one):
 
 
 @pytest.mark.proof
+@pytest.mark.parametrize("heads", ["num_q_heads", "n_heads_q"])
+def test_heads_of_queries_have_names_of_their_own(tmp_path, heads):
+    text = ATTENTION.replace("n_heads", heads)
+    right = text.replace(".repeat(1, times, 1, 1)", ".repeat_interleave(times, dim=1)")
+    assert checked(tmp_path, right).conforms
+    wrong = right.replace("/ self.head_dim**0.5", "* self.head_dim**-0.5 / times")
+    assert not checked(tmp_path, wrong).conforms
+
+
+@pytest.mark.proof
 def test_an_option_judges_as_many_key_heads_as_heads(tmp_path):
     either = "n_kv_heads=None):\n            n_kv_heads = n_kv_heads or n_heads"
     text = ATTENTION.replace("n_kv_heads):", either)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 from folders import SUPPORT
-from mistaken_code import adapted
+from mistaken_code import adapted, broken
 
 from attentest.targets.adapt import Unclear
 
@@ -119,6 +119,34 @@ def test_fields_of_tables_are_given_where_a_call_reads_them(
 def test_table_without_a_field_that_is_read_is_not_given(tmp_path: Path) -> None:
     with pytest.raises(Unclear):
         adapted(tmp_path, "SelfAttention", TABLES.replace("width=8, ", ""))
+
+
+def several(gains: str) -> str:
+    """Return the file with a table of settings for each of the `gains`, which differ in sizes."""
+    made = (
+        f"CONFIG_{number} = dict(width={8 * number}, n_heads=2, gain={gain}, dtype=torch.float16)"
+        for number, gain in enumerate(gains.split(), 1)
+    )
+    return TABLES.replace(HELD, "\n".join(made))
+
+
+def test_several_tables_give_what_they_hold_alike(tmp_path: Path) -> None:
+    backend = adapted(tmp_path, "SelfAttention", several("1.0 1.0 1.0"))
+    assert any("each of CONFIG_1, CONFIG_2, .. holds, where" in one for one in backend.assumed)
+    assert backend.fits
+
+
+def test_a_mistake_that_several_tables_make_alike_is_detected(tmp_path: Path) -> None:
+    try:
+        backend = adapted(tmp_path, "SelfAttention", several("3.0 3.0"))
+    except Unclear:
+        return
+    assert broken(backend, "multi_head_attention.formula")
+
+
+def test_fields_that_several_tables_hold_differently_are_not_given(tmp_path: Path) -> None:
+    with pytest.raises(Unclear, match="gain"):
+        adapted(tmp_path, "SelfAttention", several("1.0 0.5"))
 
 
 @pytest.mark.proof

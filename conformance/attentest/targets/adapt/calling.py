@@ -135,7 +135,7 @@ def _placed(code: Code, adapter: Adapter, only: str) -> tuple[Probe, Adapter, in
                 if fitting:  # a mask that was meant to hide nothing, and hides all, shows nothing
                     shown = _is_finite(probe.called(fitting[-1], given))
                     return probe, fitting[-1] if shown else fitting[0], keys
-    demand_runnable(code.name, why[0])
+    demand_runnable(code.name, why[0], code.thing)
     demand_network(code.name, code.component, probe)
     demand_vectors(code.name, probe, adapter)
     left = ", ".join(_unnamed(adapter))

@@ -47,7 +47,7 @@ def built(code: Code, dtype: torch.dtype) -> Any:
     try:
         thing = code.build(SIZES)
     except Exception as failure:  # code that a user wrote may raise anything
-        demand_runnable(code.name, why := summary(failure))
+        demand_runnable(code.name, why := summary(failure), code.thing)
         raise Unclear(
             f"{code.name} could not be built for probing ({'; '.join(code.said)}): {why}.",
             f"An argument may have been taken for another size. What needs more is built in a file "

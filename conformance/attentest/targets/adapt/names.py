@@ -113,7 +113,8 @@ WIDTH = words(
     "nummodel depthatt depthout depthkeyvalue numqinputchannels numkvinputchannels "
     "nchannels din dout dinput doutput nembed nfeatures nhidden "
     "embeddingdimension modeldimension nunits units outdim encoderembeddim decoderembeddim "
-    "querydim contextdim dimensionality attentiondim dhid encodingdim e"
+    "querydim contextdim dimensionality attentiondim dhid encodingdim e embeddingssize "
+    "embeddingsdim"
 )
 """The width of the model, input and output widths included."""
 
@@ -127,7 +128,7 @@ INNER = words(
     "dimhidden ffnsize nhidden ffinnerdim inner feedforwarddimension nstate numff "
     "intermediatefeatures ffndimension nmlphidden mlpsize mlpwidth mlphidden filtersize "
     "mlphiddendim linearunits eunits dinnerhid innerhid feedforwardnumhidden ffnumhidden "
-    "numhiddenff dffn"
+    "numhiddenff dffn moeintermediatesize moeinterdim moeintermediatedim"
 )
 """The inner width of a feed-forward network; some are the model's where no other name is."""
 
@@ -138,7 +139,7 @@ LENGTH = words(
 
 KEY_HEADS = words(
     "numkvheads nkvheads kvheads numkeyvalueheads nkeyvalueheads nkvhead headskv numkvhead nkv kvh "
-    "nquerygroups numquerygroups numkvgroups nkvgroups numgroups ngroups"
+    "nquerygroups numquerygroups numkvgroups nkvgroups numgroups ngroups numheadskv nheadskv"
 )
 """The number of heads of keys and values; for all but attention it is that of the heads."""
 
@@ -149,7 +150,8 @@ SIZES: Mapping[str, Sequence[str]] = {
         "heads numheads nheads nhead h numattentionheads head attentionheads attnheads "
         "numattnheads numqueryheads nqueryheads numkvheads nkvheads kvheads numkeyvalueheads "
         "nkvhead numberofheads nbheads encoderattentionheads decoderattentionheads encoderheads "
-        "decoderheads encheads decheads headnum headskv queryheads headsq nattentionheads"
+        "decoderheads encheads decheads headnum headskv queryheads headsq nattentionheads "
+        "numqheads nqheads qheads numqhead nqhead numheadsq nheadsq"
     ),
     "layers": words(
         "layers numlayers nlayers nlayer n depth numencoderlayers numdecoderlayers nblocks "
@@ -164,7 +166,7 @@ SIZES: Mapping[str, Sequence[str]] = {
         "maxlen maxlength maxseqlen maxseqlength maxpositionembeddings blocksize contextlength "
         "seqlen ctxlen nctx maxpositions numpositions maxsequencelength npositions "
         "sequencelength maxtokens contextsize contextlen maximumlength maximumpositionembeddings "
-        "maxt"
+        "maxt tmax"
     ),
     "source_vocabulary": words(
         "vocab vocabsize numembeddings nvocab srcvocab srcvocabsize sourcevocabsize "
@@ -283,7 +285,8 @@ BATCH_RESULTS: Mapping[str, Sequence[str]] = {
 
 HEAD_WIDTH = words(
     "dk dv dq dkv headdim dimhead headsize dhead dimperhead dimk dimv dkey dvalue attentionheaddim "
-    "attndimhead attnheaddim nembdperhead embdperhead dimsperhead headdims querypreattnscalar"
+    "attndimhead attnheaddim nembdperhead embdperhead dimsperhead headdims querypreattnscalar "
+    "dimkeys dimvalues dimkey dimvalue qkdim dqk dimqk headwidth"
 )
 """The width of one head, or what the scores of one are divided by the root of."""
 

@@ -15,6 +15,7 @@ from torch.nn import functional
 
 from attentest.analysis.identify.norms import EPSILONS as IN_USE
 from attentest.targets.adapt.adapter import Adapter
+from attentest.targets.adapt.advice.other_tables import other_table
 from attentest.targets.adapt.parameters.behaviour import BATCH, QUERIES, Fired, Sample
 from attentest.targets.adapt.parameters.found import Observed
 from attentest.targets.adapt.parameters.norm_kinds import (
@@ -341,9 +342,10 @@ def scaled_input(probe: Probe, adapter: Adapter) -> str:
     if not close or abs(factor - 1) <= LOOSE or abs(factor) <= LOOSE:
         return ""
     root = ", the root of d_model" if abs(factor - sqrt(SIZES.d_model)) <= LOOSE else ""
+    fixed = not isinstance(probe.built, nn.Module) or not list(probe.built.parameters())
     return (
         f"it multiplies its input by {factor:.4g}{root}: it is the scale of the embedding and the "
-        f"positional encoding in one"
+        f"positional encoding in one" + (other_table(to_array(before[0])) if fixed else "")
     )
 
 

@@ -239,7 +239,7 @@ def fitted(model: nn.Module, found: Arguments, name: str) -> Call:
         made = _with_part(model, tried)
         if isinstance(made, Call) and _separates(model, made) and _hides(model, made):
             return made
-    demand_runnable(name, failure)
+    demand_runnable(name, failure, type(model))
     one_by_one = _with_part(model, found.plain, probe_tokens(steps=1))
     if isinstance(one_by_one, Call) and failure not in (_NO_LOGITS, _MIXED):
         raise Unclear(

@@ -290,7 +290,7 @@ class _Options:
 
     def question(self, thing: Any, name: str, first: str, failure: str) -> str:
         """Return the question where nothing fits."""
-        demand_runnable(name, failure)
+        demand_runnable(name, failure, thing)
         unknown = [
             own
             for own, one in constructor_arguments(thing).items()

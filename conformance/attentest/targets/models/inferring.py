@@ -140,7 +140,7 @@ def infer(built: Building, name: str, doc: str, reading: Reading) -> Inferred:
     if call is None:
         if path := _convolved(probe.model, lambda: _best(probe, plain_call, iter([{}]))):
             raise Uncovered(_NO_TEXT.format(name, path))
-        demand_runnable(name, failure)
+        demand_runnable(name, failure, type(probe.model))
         raise Unclear(
             f"{name} could not be called as a whole model ({read.words}): {failure}. If an "
             f"argument was taken for another, say which is which with --argument source=NAME, "

@@ -33,7 +33,7 @@ from attentest.targets.models.building import building
 from attentest.targets.models.size_names import sizes_named
 from attentest.targets.searches.stand_in import names
 from attentest.targets.signatures import without_forward
-from attentest.targets.unjudged import looks_like
+from attentest.targets.unjudged import embeds_images, looks_like
 
 _SIDES = ("source", "target")
 _SURE = ("decoderinputids", "decoderinput", "tgtids", "trgids", "targetids")
@@ -134,6 +134,8 @@ class Recognition:
             is_body = inside in self._language_models  # it has one text, and no side
             return {"component": "", "inside": inside} if is_body else {"component": "model"}
         component = component_named(name)
+        if embeds_images(component or component_guessed(name), thing):
+            return {"component": "", "inside": inside, "looks": "image"}
         if component and inspect.isfunction(thing):
             inside = inside or self._caller(thing, component)
         called = inspect.isfunction(thing) or _is_called(thing) or library_of_class(thing)

@@ -19,6 +19,7 @@ from attentest.targets.adapt.parameters.telling import LEFT_OVER
 from attentest.targets.adapt.parameters.trials.clock import Clock
 from attentest.targets.adapt.probing import SIZES, Probe, inputs
 from attentest.targets.adapt.reading import Attempt, Contrary, Reading, Unclear, Uncovered
+from attentest.targets.file_modules import public_names
 
 MOST = 6
 """The largest number of attempts for one question."""
@@ -48,7 +49,8 @@ def answered(question: Unclear, thing: Any, reading: Reading, read: Read) -> Unc
     if probing.MISSING:
         failure = probing.MISSING[0]
         return Unclear(
-            f"Building or calling it raised {type(failure).__name__}: {failure}. Install what is "
+            f"Building or calling it raised {type(failure).__name__}: "
+            f"{public_names(str(failure))}. Install what is "
             f"missing first, if it is needed. {question}"
         )
     others = [] if question.taken is None else other_components(thing, reading, question.taken)

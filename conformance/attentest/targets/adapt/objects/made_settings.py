@@ -6,7 +6,7 @@ import inspect
 import io
 import re
 import sys
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from types import SimpleNamespace
@@ -77,8 +77,9 @@ class MadeSettings:
 def made_settings(thing: Callable[..., Any], own: str) -> MadeSettings:
     """Return the settings that `thing` may get as its argument `own`: those of its file.
 
-    They have every field that the constructor reads; several are none, and a class of settings in
-    the file is meant where there is one and no field is read by key.
+    They have every field that the constructor reads. Of several, what all tables hold alike is
+    taken, and several of another kind are none. A class of settings in the file is meant where
+    there is one and no field is read by key.
     """
     keys = keys_read_of(thing, own)
     read = fields_read_of(thing, own) | keys
@@ -90,10 +91,24 @@ def made_settings(thing: Callable[..., Any], own: str) -> MadeSettings:
         held = _plain(one) if read else {}
         is_own = inspect.isfunction(one) and one.__module__ == thing.__module__
         fields = _fields_of(one) if is_own else held
-        if fields and read <= fields.keys():
+        others = set(one) if held and isinstance(one, dict) else set()  # such as a dtype
+        if fields and read <= fields.keys() | others:
             found.append(MadeSettings(name, fields, held=bool(held)))
     classes = [] if keys else [one for one in settings_classes(thing, own) if one.__name__ in home]
-    return found[0] if len(found) == 1 and not classes else MadeSettings()
+    return _alike(found) if found and not classes else MadeSettings()
+
+
+def _alike(found: Sequence[MadeSettings]) -> MadeSettings:
+    """Return what several tables hold alike, or the one that there is; none for other kinds."""
+    first, *rest = found
+    if not rest or not all(one.held for one in found):
+        return MadeSettings() if rest else first
+    fields = {
+        name: value
+        for name, value in first.fields.items()
+        if all(one.fields.get(name, ...) == value for one in rest)
+    }
+    return MadeSettings(f"each of {first.maker}, {rest[0].maker}, ..", fields, held=True)
 
 
 @lru_cache(maxsize=256)

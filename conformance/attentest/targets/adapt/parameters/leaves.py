@@ -35,6 +35,9 @@ _PACKINGS = (
 MOST = 400
 """How many tables are looked at; four unnamed projections, turned or not, allow 96."""
 
+_MOST_MATRICES = 6
+"""More matrices are no network with one inner layer: those of experts allow thousands of tables."""
+
 Group = tuple[str, ...]
 
 
@@ -227,7 +230,8 @@ def _feed_forward(units: list[Unit], sizes: Sizes) -> Iterator[Entries]:
         yield from _gated(held, sizes)
     if len(held) == 2:
         yield from _gate_packed(held, sizes)
-    if {feed_forward_role(unit.path) for unit in held} != {"gate", "inner", "outer"}:
+    roles = {feed_forward_role(unit.path) for unit in held}
+    if roles != {"gate", "inner", "outer"} and len(held) <= _MOST_MATRICES:
         yield from _without_gate(held, sizes)
 
 

@@ -161,14 +161,26 @@ def _raw(weight: str, bias: str, held: Mapping[str, Tensor], kind: str = "matrix
 
 
 def _norm(path: str, held: Mapping[str, Tensor]) -> Unit:
-    """Tell gain from bias: by name, and where names do not tell, by the ones they are born as."""
+    """Return the unit of a norm: gain and bias by both names, or else by what they begin with.
+
+    One name alone counts where they do not begin with ones and zeros: a "mean_scale" may be added.
+    """
     first, second = held
-    gains = [set(words(name.rpartition(".")[2])) & GAIN for name in (first, second)]
-    biases = [set(words(name.rpartition(".")[2])) & BIAS for name in (first, second)]
-    if gains[0] or biases[1]:
-        gain, bias = first, second
-    elif gains[1] or biases[0] or bool(torch.all(held[second] == 1)):
-        gain, bias = second, first
-    else:
-        gain, bias = first, second
+    said = [_says_gain(first, second), _says_gain(second, first)]
+    begun = [_begins_as_gain(held[first], held[second]), _begins_as_gain(held[second], held[first])]
+    sure = max(said) == 2 and min(said) == 0
+    by_names = sure or (said[0] != said[1] and not any(begun))
+    is_first = said[0] > said[1] if by_names else not begun[1]
+    gain, bias = (first, second) if is_first else (second, first)
     return Unit(path, "norm", gain, bias, tuple(held[gain].shape), tuple(held[bias].shape))
+
+
+def _says_gain(name: str, other: str) -> int:
+    """Return how many of two names say that the first is a gain and the other a bias."""
+    own, rest = (set(words(one.rpartition(".")[2])) for one in (name, other))
+    return bool(own & GAIN) + bool(rest & BIAS)
+
+
+def _begins_as_gain(one: Tensor, other: Tensor) -> bool:
+    """Say whether `one` begins with ones and the `other` with zeros, or all else than ones."""
+    return bool(torch.all(one == 1)) and not bool(torch.all(other == 1))

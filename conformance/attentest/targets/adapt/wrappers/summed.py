@@ -6,7 +6,7 @@ of the suite: reproductions and written adapters contain their source.
 """
 
 import inspect
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
@@ -22,6 +22,7 @@ from attentest.targets.adapt.probing import SIZES, Probe, undisturbed
 from attentest.targets.adapt.reading import Reading
 from attentest.targets.adapt.wrappers.core import norms_of
 from attentest.targets.adapt.wrappers.wrapper import WIDTH, Wrapper
+from attentest.targets.adapt.zeros import given_zeros
 from attentest_spec import Sizes
 
 
@@ -146,7 +147,8 @@ def _serves(code: Code, wrapper: Wrapper, sizes: Sizes) -> bool:
     """Say whether an embedding without its other rows takes texts of the greatest length."""
     tokens = torch.full((1, sizes.max_length), 9)
     try:
-        return isinstance(wrapper(code.build(sizes), sizes).eval()(tokens), Tensor)
+        made = wrapper(code.build(sizes), sizes).eval()
+        return isinstance(_called(made, code, tokens), Tensor)
     except (IndexError, RuntimeError):
         return False
 
@@ -162,7 +164,7 @@ def _wrapper(
     with torch.no_grad():
         for one in whole.parameters():
             one.add_(torch.randn(one.shape, dtype=one.dtype) / 2)
-    seen = _watched(whole, [*tables, *norms])
+    seen = _watched(whole, code, [*tables, *norms])
     used = [path for path in (*tables, *norms) if path in {own for own, _, _ in seen.calls}]
     own = [path for path in tables if _is_of_tokens(seen, path)]
     added = tuple(path for path in tables if path in used and path not in own)
@@ -179,7 +181,7 @@ def _wrapper(
     total_rows = total[0] if total else seen.result
     options: dict[str, Any] = {"added": added} | ({"norm": norm[0]} if norm else {})
     wrapper = Wrapper(TokensAlone, SUMMED_SOURCE, WIDTH, _WITHOUT.format(", ".join(said)), options)
-    rows = wrapper(whole, SIZES)(_TOKENS)
+    rows = _called(wrapper(whole, SIZES), code, _TOKENS)
     others = [made for path in added for _, made in [seen.of(path) or (None, rows)]]
     if not torch.allclose(sum(others, rows), total_rows, rtol=_CLOSE, atol=_CLOSE):
         return None
@@ -187,7 +189,14 @@ def _wrapper(
     return wrapper, next(iter(firsts), 0)
 
 
-def _watched(whole: nn.Module, paths: Sequence[str]) -> _Seen:
+def _called(made: Callable[..., Any], code: Code, tokens: Tensor) -> Any:
+    """Return what `made` returns for token ids (B, L); segments that must be given are zeros."""
+    called = code.signature.parameters.values()
+    needed = [one.name for one in called if one.default is inspect.Parameter.empty]
+    return made(tokens, **dict.fromkeys(given_zeros("embedding", needed), tokens * 0))
+
+
+def _watched(whole: nn.Module, code: Code, paths: Sequence[str]) -> _Seen:
     calls: list[tuple[str, Any, Tensor]] = []
 
     def watch(path: str, call: Any, *args: Any, **named: Any) -> Any:
@@ -199,7 +208,7 @@ def _watched(whole: nn.Module, paths: Sequence[str]) -> _Seen:
     with ExitStack() as stack, torch.no_grad():
         for path in paths:
             stack.enter_context(replaced(whole.get_submodule(path), partial(watch, path)))
-        return _Seen(calls, whole(_TOKENS))
+        return _Seen(calls, _called(whole, code, _TOKENS))
 
 
 def _is_of_tokens(seen: _Seen, path: str) -> bool:

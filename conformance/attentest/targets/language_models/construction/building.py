@@ -128,7 +128,7 @@ def building(thing: Callable[..., Any], name: str, reading: Reading) -> Building
         if not failure_of(built):
             return built
     tried = f" Built as {failures[0][0]}: {failures[0][1]}." if failures else ""
-    demand_runnable(name, failures[0][1] if failures else "")
+    demand_runnable(name, failures[0][1] if failures else "", thing)
     named = f"{' and '.join(options.unknown)} {'is' if len(options.unknown) == 1 else 'are'}"
     unknown = f" Nothing says what {named}." if options.unknown else ""
     unknown += parts.parts_offered(thing, options.unknown) + named_builders(thing)
