@@ -95,8 +95,10 @@ def test_field_that_changes_no_shape_keeps_its_default(tmp_path: Path) -> None:
     assert any("n_kv_head changes no shape" in one for one in made.doubts)
 
 
-def test_field_that_changes_shapes_is_a_size(tmp_path: Path) -> None:
+@pytest.mark.parametrize("default", ["None", "1", "2"])
+def test_field_that_changes_shapes_is_a_size(default: str, tmp_path: Path) -> None:
     read = MODEL.replace("model_args.n_head * 7", "model_args.n_kv_head * 7 + model_args.n_head")
+    read = read.replace("int | None = None", f"int | None = {default}")
     assert "n_kv_head=sizes.kv_heads" in built(tmp_path, read).expression
 
 

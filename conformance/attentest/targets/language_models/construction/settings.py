@@ -162,6 +162,7 @@ SHARED_HEADS = "sizes.kv_heads or sizes.heads"
 
 
 SHARING = Sizes(d_model=24, heads=4, kv_heads=2, layers=2)
+ONE = SHARING.but(kv_heads=1)
 """Sizes with fewer heads of keys than of queries."""
 
 
@@ -194,13 +195,13 @@ def without_unread_heads(
     without = expression.replace(found[0], "")
     try:
         with undisturbed():
-            shapes, others = (
-                [one.shape for one in eval(code, {**space, "sizes": SHARING}).parameters()]
-                for code in (expression, without)
-            )
+            shapes = [
+                [one.shape for one in eval(code, {**space, "sizes": sizes}).parameters()]
+                for code, sizes in ((expression, SHARING), (expression, ONE), (without, ONE))
+            ]
     except Exception:  # settings that a user wrote may require the field
         return expression, ()
-    if shapes != others:
+    if any(one != shapes[0] for one in shapes):
         return expression, ()
     said = f"assumed as many heads of keys as of queries: {found[1]} changes no shape"
     return without, (f"{said}, and if it is meant to, this is a mistake",)
