@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from mistaken_code import adapted
+from proof import share
 
 from attentest.analysis.lines import cases
 from attentest.analysis.lines.formula import Formula
@@ -122,6 +123,7 @@ def test_sound_attention_with_positions_has_no_line(tmp_path: Path) -> None:
 TILED = "k = k.repeat(1, self.heads // self.groups, 1, 1)"
 
 
+@share(3, rest=1)
 @pytest.mark.parametrize(
     ("old", "new", "step", "computed"),
     [
@@ -154,6 +156,7 @@ def test_keys_that_are_not_turned_are_named_where_they_are_used(tmp_path: Path) 
     assert "made from the repeated turned key heads" in location.expected
 
 
+@pytest.mark.proof
 def test_keys_and_values_that_are_both_repeated_in_turn_are_named(tmp_path: Path) -> None:
     repeated = "repeat_interleave(self.heads // self.groups, dim=1)"
     assert CODE.count(repeated) == 2
@@ -165,6 +168,7 @@ def test_keys_and_values_that_are_both_repeated_in_turn_are_named(tmp_path: Path
     assert "dealt out in turn" in location.computed
 
 
+@pytest.mark.proof
 def test_line_of_complex_numbers_is_named(tmp_path: Path) -> None:
     start = CODE.index("def turn(")
     right = """\

@@ -35,6 +35,7 @@ def test_positions_that_begin_again_are_a_known_mistake(tmp_path: Path) -> None:
     assert judge(Bench.for_status(backend), "language_model.cached-formula").status.fails_run
 
 
+@pytest.mark.proof
 def test_a_cache_that_is_written_elsewhere_is_a_question(tmp_path: Path) -> None:
     wrong = _changed(KEPT, "self.cache_v[:b, :t] = v.detach()")
     with pytest.raises(Unclear, match=r"holds its cache itself .* not that of the whole text"):

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 import torch
 from folders import SUPPORT
+from proof import share
 from torch import Tensor, nn
 
 import attentest
@@ -87,6 +88,7 @@ def test_gradients_are_off_where_no_module_inside_keeps_them(
     assert InferenceAlone(built, lambda: built(torch.ones(1, 2))).switches_off() is off
 
 
+@share(2, rest=1)
 @pytest.mark.parametrize("switch", ["torch.no_grad()", "torch.inference_mode()"])
 def test_a_model_for_inference_alone_is_not_accused(switch: str, tmp_path: Path) -> None:
     backend = _adapted(tmp_path, (CALL, f"    @{switch}\n{CALL}"))
@@ -95,6 +97,7 @@ def test_a_model_for_inference_alone_is_not_accused(switch: str, tmp_path: Path)
     assert [one.status for one in found] == [Status.ABSENT] * 2
 
 
+@pytest.mark.proof
 def test_a_result_that_is_detached_is_accused(tmp_path: Path) -> None:
     backend = _adapted(tmp_path, ("return logits, loss", "return logits.detach(), loss"))
     assert not any("switches gradients off" in one for one in backend.assumed)

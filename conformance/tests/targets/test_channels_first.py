@@ -154,7 +154,7 @@ def test_code_of_series_and_images_is_read(
     assert broken(backend, f"{component}.formula", f"{component}.{clause}") == []
 
 
-@share(2)
+@share(4, rest=1)
 @pytest.mark.parametrize(
     ("number", "right", "wrong"),
     [

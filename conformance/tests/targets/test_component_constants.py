@@ -113,7 +113,7 @@ def test_constants_may_be_those_of_a_neighbour(tmp_path: Path) -> None:
     assert not fails(f"{target}:PositionwiseFeedForward", "feed_forward.formula")
 
 
-@share(2)
+@share(4, rest=1)
 @pytest.mark.parametrize(
     ("name", "old", "new"),
     [

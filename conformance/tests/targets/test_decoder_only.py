@@ -106,6 +106,7 @@ def test_wrong_rotary_positions_are_not_accepted(one):
 SINKS = ("formula", "attention-sink", "every-parameter-reached", "shapes")
 
 
+@share(2, rest=1)
 @pytest.mark.parametrize("one", classes("sinks"), ids=lambda one: one.__name__)
 def test_attention_with_sinks_conforms(one):
     assert attentest.adapted(one).choices["attention_sink"] == "per-head"

@@ -134,6 +134,7 @@ def test_a_norm_without_an_epsilon_is_said(tmp_path: Path) -> None:
     assert "norm_epsilon=0, as measured: a row of one number" in one
 
 
+@pytest.mark.proof
 def test_nothing_is_said_of_rms_norms_in_a_decoder_only_model_of_layer_norms(
     tmp_path: Path,
 ) -> None:

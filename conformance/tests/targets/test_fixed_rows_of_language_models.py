@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 from mistaken_code import adapted, asked_or_broken, broken
+from proof import share
 
 import attentest
 from attentest.targets.adapt import Unclear
@@ -76,6 +77,7 @@ def edited(*edits: tuple[str, str]) -> str:
     return source
 
 
+@share(3, rest=1)
 @pytest.mark.parametrize("edits", [(), PARAMETER, SETTINGS], ids=["table", "parameter", "default"])
 def test_fixed_rows_are_a_greatest_length(edits: list[tuple[str, str]], tmp_path: Path) -> None:
     backend = adapted(tmp_path, "LanguageModel", edited(*edits))

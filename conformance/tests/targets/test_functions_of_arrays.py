@@ -121,6 +121,7 @@ def test_double_precision_of_a_scalar_is_a_violation_of_a_strict_reading(tmp_pat
     assert broken(strict, "attention.float32") == ["The output is float64; the inputs are float32."]
 
 
+@pytest.mark.proof
 def test_reproduction_and_adapter_call_the_function_with_arrays(tmp_path: Path) -> None:
     wrong = NUMPY.replace(" / np.sqrt(queries.shape[-1])", "")
     write_files(tmp_path, code=wrong)

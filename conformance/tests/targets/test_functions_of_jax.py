@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from mistaken_code import adapted, asked_or_broken, broken
+from proof import share
 from user_files import write_files
 
 pytest.importorskip("jax")
@@ -38,6 +39,7 @@ def causal_mask(n):
 """
 
 
+@share(2, rest=1)
 @pytest.mark.parametrize(
     ("name", "clauses"),
     [

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 from mistaken_code import adapted, asked_or_broken, broken
+from proof import share
 
 from attentest.targets.members import members
 
@@ -26,6 +27,7 @@ def get_sinusoid_encoding_table(n_position, d_hid, padding_idx=None):
 NAME, FORMULA = "get_sinusoid_encoding_table", "positional_encoding.formula"
 
 
+@share(2, rest=1)
 @pytest.mark.parametrize("result", ["torch.FloatTensor(table)", "torch.tensor(table)[None]"])
 def test_table_of_a_length_and_a_width_is_judged(tmp_path: Path, result: str) -> None:
     backend = adapted(tmp_path, NAME, CODE.replace("torch.FloatTensor(table)", result))
@@ -42,6 +44,7 @@ def test_names_of_a_length_and_a_width_in_any_order_are_read(tmp_path: Path) -> 
     assert broken(read, FORMULA) == []
 
 
+@share(2, rest=1)
 @pytest.mark.parametrize(("right", "wrong"), [("j // 2", "j"), ("np.cos", "np.sin")])
 def test_wrong_tables_do_not_pass(tmp_path: Path, right: str, wrong: str) -> None:
     assert asked_or_broken(tmp_path, NAME, CODE, right, wrong, FORMULA)

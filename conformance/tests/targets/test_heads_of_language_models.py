@@ -83,6 +83,7 @@ def adapted(folder: Path, right: str = "", wrong: str = "") -> Any:
     return attentest.adapted(f"{path}:TextForCausalLM")
 
 
+@pytest.mark.proof
 def test_layers_of_a_model_with_a_head_of_its_own_are_judged(tmp_path: Path) -> None:
     made = adapted(tmp_path)
     assert made.components == ("encoder",)

@@ -73,6 +73,7 @@ def test_the_norm_of_another_sublayer_is_a_violation(
     assert broken(backend, "encoder.formula")
 
 
+@share(2, rest=1)
 @pytest.mark.parametrize("placed", ["post", "pre"])
 def test_sound_encoders_call_all_their_norms(placed: str, tmp_path: Path) -> None:
     code = CODE

@@ -154,7 +154,7 @@ WRONG = [
 ]
 
 
-@share(2, rest=1)
+@share(4, rest=1)
 @pytest.mark.parametrize(("name", "right", "wrong"), WRONG)
 def test_mistaken_order_of_heads_does_not_pass(
     tmp_path: Path, name: str, right: str, wrong: str

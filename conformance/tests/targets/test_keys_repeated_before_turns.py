@@ -102,6 +102,7 @@ class TinyGPT(nn.Module):
 """
 
 
+@pytest.mark.proof
 def test_heads_that_are_turned_one_by_one_are_read(tmp_path: Path) -> None:
     path = tmp_path / "own.py"
     path.write_text(HEADS, encoding="utf-8")

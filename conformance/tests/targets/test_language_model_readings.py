@@ -294,6 +294,7 @@ def test_a_model_whose_tokens_see_no_key_is_one_of_tokens(tmp_path: Path):
         resolve.load(f"{file}:Qwen3Model")
 
 
+@pytest.mark.proof
 def test_the_written_adapter_is_the_backend():
     backend = attentest.adapted(str(WILD / "one_plus.py:GemmaForCausalLM"))
     assert isinstance(backend, AdaptedWhole)

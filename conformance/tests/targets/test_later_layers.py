@@ -161,7 +161,7 @@ SOUND = {
 }
 
 
-@share(5)
+@share(10, rest=1)
 @pytest.mark.parametrize("name", SOUND)
 def test_sound_layer_is_read_and_conforms(tmp_path, name):
     backend = attentest.adapted(written(tmp_path, *SOUND[name]))
@@ -174,6 +174,7 @@ def test_sound_layer_is_read_and_conforms(tmp_path, name):
     assert (options["norm_kind"] == "rms") == (name != "layer norms")
 
 
+@pytest.mark.proof
 def test_sound_stack_is_read_and_conforms(tmp_path):
     target = written(tmp_path, text=BLOCK + STACK).replace("TransformerBlock", "Encoder")
     backend = attentest.adapted(target)
@@ -181,7 +182,7 @@ def test_sound_stack_is_read_and_conforms(tmp_path):
     assert backend.choices["final_norm"] == "present"
 
 
-@share(4)
+@share(8, rest=1)
 @pytest.mark.parametrize(
     ("old", "new"),
     [
@@ -207,7 +208,7 @@ def test_reference_of_a_mistaken_layer_has_its_positions(tmp_path):
     assert choices["norm_kind"] == "rms"
 
 
-@share(2)
+@share(4, rest=1)
 @pytest.mark.parametrize(
     ("changes", "said"),
     [

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 from mistaken_code import adapted, asked_or_broken, broken
+from proof import share
 
 CODE = """
 import math
@@ -66,6 +67,7 @@ class TokenEncoder(nn.Module):
 CLAUSES = ("encoder.formula", "encoder.padding-invariance")
 
 
+@share(2, rest=1)
 @pytest.mark.parametrize("start", ["", "block"])
 def test_layers_that_are_called_one_by_one_are_judged_with_lengths(
     tmp_path: Path, start: str

@@ -52,6 +52,7 @@ def test_right_attention_is_not_asked_about(tmp_path: Path) -> None:
     assert dict(backend.choices)["attention_causality"] == "built-in"
 
 
+@pytest.mark.proof
 def test_question_names_the_line(tmp_path: Path) -> None:
     line = CODE[: CODE.index(RIGHT)].count("\n") + 1
     with pytest.raises(Unclear, match=rf"later positions by itself(.|\n)*own\.py:{line} "):

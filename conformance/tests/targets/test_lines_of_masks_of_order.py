@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 from folders import SUPPORT
+from proof import share
 
 import attentest
 from attentest.targets.whole import AdaptedWhole
@@ -11,6 +12,7 @@ from attentest.targets.whole import AdaptedWhole
 WILD = SUPPORT / "wild_language_models"
 
 
+@share(2, rest=1)
 @pytest.mark.parametrize(
     ("target", "right", "wrong"),
     [

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 from mistaken_code import adapted, broken
+from proof import share
 
 from attentest.targets.adapt import Unclear
 
@@ -66,6 +67,7 @@ class GPT(nn.Module):
 )
 
 
+@share(3, rest=1)
 @pytest.mark.parametrize(
     ("name", "code", "seen"),
     [

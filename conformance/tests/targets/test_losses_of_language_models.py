@@ -8,6 +8,7 @@ from uuid import uuid4
 
 import pytest
 from folders import SUPPORT
+from proof import share
 
 import attentest
 from attentest.targets.adapt.reading import Unclear
@@ -25,6 +26,7 @@ def _file(folder: Path, scores: str, labels: str) -> str:
     return f"{folder / 'mini.py'}:GPT"
 
 
+@share(2, rest=1)
 @pytest.mark.parametrize(
     ("scores", "labels", "words"),
     [
@@ -40,11 +42,13 @@ def test_a_loss_of_another_token_is_asked_about(
         attentest.adapted(target)
 
 
+@pytest.mark.proof
 def test_the_option_of_the_question_judges_without_the_loss(tmp_path: Path) -> None:
     target = _file(tmp_path, "logits[:, :-2]", "targets[:, 2:]")
     assert attentest.adapted(target, given={"targets": None}).name
 
 
+@share(2, rest=1)
 @pytest.mark.parametrize(
     ("scores", "labels"),
     [("logits", "targets"), ("logits[:, :-1]", "targets[:, 1:]"), ("2 * logits", "targets")],
@@ -139,6 +143,7 @@ def test_labels_that_nothing_contradicts_are_read(
     assert assumed == any("moved by one before they are given" in one for one in found)
 
 
+@pytest.mark.proof
 def test_labels_of_the_token_itself_are_an_assumption_of_a_model(tmp_path: Path) -> None:
     own = Path(_file(tmp_path, "logits", "targets").rpartition(":")[0])
     own.write_text(re.sub(r"\btargets\b", "labels", own.read_text()))

@@ -121,6 +121,7 @@ def test_table_without_a_field_that_is_read_is_not_given(tmp_path: Path) -> None
         adapted(tmp_path, "SelfAttention", TABLES.replace("width=8, ", ""))
 
 
+@pytest.mark.proof
 def test_settings_of_the_file_come_before_classes_of_other_files(tmp_path: Path) -> None:
     source = (SUPPORT / "wild_language_models" / "nano.py").read_text(encoding="utf-8")
     head, _, rest = source.partition("@dataclass")

@@ -93,7 +93,7 @@ def test_a_mask_of_code_that_is_causal_by_itself_is_read_either_way(
     assert broken(adapted(tmp_path, "Attention", source), FORMULA) == []
 
 
-@share(2)
+@share(4, rest=1)
 @pytest.mark.parametrize(
     ("scores", "weights", "said"),
     [

@@ -77,6 +77,7 @@ def default(maker: str) -> tuple[str, str]:
     return WITH_DEFAULT[0], WITH_DEFAULT[1].format(maker)
 
 
+@share(2, rest=1)
 @pytest.mark.parametrize(
     "edits",
     [[INVERTED], [INVERTED, (MEAN, "x[:, 0]"), default("ones")]],
@@ -92,7 +93,7 @@ def test_a_mask_that_the_layers_alone_invert_is_a_violation(
     assert broken(backend, "encoder.padding-invariance")
 
 
-@share(2)
+@share(4, rest=1)
 @pytest.mark.parametrize(
     "edits",
     [[], [default("ones")], [(MEAN, "x[:, 0]"), default("ones")], [(MEAN, "x.amax(1)")]],

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 import torch
+from proof import share
 
 import attentest
 from attentest.targets import file_modules
@@ -181,10 +182,12 @@ def checked(folder: Path, source: str) -> Any:
 CLAUSES = ["encoder.formula", "encoder.padding-invariance"]
 
 
+@pytest.mark.proof
 def test_encoder_with_a_mask_as_an_object_is_judged(tmp_path: Path) -> None:
     assert checked(tmp_path, ENCODER).conforms
 
 
+@share(2, rest=1)
 @pytest.mark.parametrize(
     ("right", "wrong"),
     [("self.keep = keep[:, None]", "self.keep = ~keep[:, None]"), ("math.sqrt(q", "(q")],

@@ -37,7 +37,7 @@ def source(name: str, argument: str, hidden: str) -> str:
     return CODE.replace("NAME", name).replace("ARGUMENT", argument).replace("HIDDEN", hidden)
 
 
-@share(2)
+@share(4, rest=1)
 @pytest.mark.parametrize(
     ("argument", "hidden"),
     [

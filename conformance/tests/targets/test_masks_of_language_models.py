@@ -61,6 +61,7 @@ class GPT(nn.Module):
 '''
 
 
+@pytest.mark.proof
 def test_mask_that_contradicts_its_documentation_is_asked_about(tmp_path: Path) -> None:
     wrong = CODE.replace("seen & attention_mask.bool()", "seen & ~attention_mask.bool()")
     with pytest.raises(Unclear, match="By its documentation the attention_mask of GPT marks"):

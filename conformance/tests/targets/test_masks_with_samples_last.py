@@ -42,7 +42,7 @@ def test_attention_with_samples_last_conforms(tmp_path: Path) -> None:
     assert broken(backend, CLAUSE) == []
 
 
-@share(2)
+@share(4, rest=1)
 @pytest.mark.parametrize(
     ("right", "wrong"),
     [

@@ -81,7 +81,7 @@ def test_layer_whose_first_step_sees_nothing_is_a_violation(tmp_path: Path):
     assert judge(bench, MEMORY[1]).status.value == "violation"
 
 
-@share(2)
+@share(4, rest=1)
 @pytest.mark.parametrize("mistake", MISTAKES)
 def test_mistakes_in_the_memory_mask_are_violations(mistake: str, tmp_path: Path):
     bench = layer(tmp_path, *MISTAKES[mistake])
@@ -110,6 +110,7 @@ def test_required_masks_that_block_by_minus_infinity_are_read_as_they_are(tmp_pa
     assert {judge(bench, slug).status.value for slug in MEMORY} == {"pass"}
 
 
+@pytest.mark.proof
 def test_mask_named_after_the_memory_is_its_mask_and_one_that_scales_scores_is_asked_about(
     tmp_path: Path,
 ):

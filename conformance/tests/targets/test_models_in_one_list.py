@@ -112,6 +112,7 @@ def test_mistaken_model_in_one_list_is_asked_about_or_found(
     assert made.mistaken
 
 
+@pytest.mark.proof
 def test_layers_of_another_kind_behind_the_third_are_asked_about(tmp_path: Path) -> None:
     each = "        for _ in range(n_layers):"
     source = SOURCE.replace(each, each.replace(" _ ", " n "))

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import pytest
 from folders import SUPPORT
 from mistaken_code import adapted, broken
 
@@ -37,6 +38,7 @@ class MaskedCausalAttention(nn.Module):
 ATTENTION = "multi_head_attention.formula"
 
 
+@pytest.mark.proof
 def test_an_inner_width_and_a_mask_of_the_target_are_read_by_their_names(tmp_path: Path) -> None:
     backend = adapted(tmp_path, "DecoderLayer", LAYER)
     roles = backend.recipes["decoder_layer"].call.arguments.roles

@@ -1,6 +1,7 @@
 """Attention whose heads share one head of keys and values, which no argument counts."""
 
 import pytest
+from proof import share
 from user_files import write_files
 
 import attentest
@@ -91,6 +92,7 @@ def test_one_head_of_keys_is_judged(tmp_path, style):
     assert report.conforms, str(report)
 
 
+@share(2, rest=1)
 @pytest.mark.parametrize("style", [PACKED, SINGLE], ids=["packed", "single"])
 def test_a_mistake_in_such_attention_is_a_violation(tmp_path, style):
     """With one head of keys, rows that are alike do not show that heads are merged wrongly."""
@@ -99,6 +101,7 @@ def test_a_mistake_in_such_attention_is_a_violation(tmp_path, style):
     assert not report.conforms
 
 
+@pytest.mark.proof
 def test_a_model_with_one_head_of_keys_is_judged(tmp_path):
     file = attention(tmp_path, PAIR, rest=MODEL)
     clauses = ["language_model.formula", "language_model.layer-formula"]

@@ -54,7 +54,7 @@ def test_layer_without_a_mistake_conforms(code: str, tmp_path: Path) -> None:
     assert not broken(adapted(tmp_path, "WideBlock", code), "encoder.layer-formula")
 
 
-@share(2)
+@share(4, rest=1)
 @pytest.mark.parametrize(
     ("code", "old", "new"),
     [

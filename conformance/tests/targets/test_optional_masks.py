@@ -149,7 +149,7 @@ def test_mask_that_is_needed_is_given_and_assumed(tmp_path: Path) -> None:
     assert broken(backend, *LAYER) == []
 
 
-@share(2)
+@share(4, rest=1)
 @pytest.mark.parametrize(
     ("right", "wrong"),
     [

@@ -169,6 +169,7 @@ def test_function_that_does_not_depend_on_keys_is_a_violation(returned: str, tmp
     assert broken(adapted(tmp_path, "attention", source), "attention.formula")
 
 
+@pytest.mark.proof
 def test_scale_that_is_declared_is_judged_by_that(tmp_path: Path) -> None:
     """A part of a name is enough where the declared factor gives the numbers, and no other one."""
     source = changed((SCORES, "s = 0.0625 * q @ k.mT"))
@@ -182,6 +183,7 @@ def test_scale_that_is_declared_is_judged_by_that(tmp_path: Path) -> None:
         adapted(tmp_path, "TinyAttention", source, choices={"score_scale": 0.07})
 
 
+@pytest.mark.proof
 def test_dropout_that_is_never_off_is_no_sampling(tmp_path: Path) -> None:
     backend = adapted(
         tmp_path, "MultiHeadAttention", changed((WEIGHTS, "w = F.dropout(s.softmax(-1), 0.5)"))

@@ -83,7 +83,7 @@ def test_part_without_a_mistake_conforms(name, code, clause, tmp_path: Path) -> 
     assert not broken(adapted(tmp_path, name, code), clause)
 
 
-@share(2)
+@share(4, rest=1)
 @pytest.mark.parametrize(
     ("code", "old", "new"),
     [
@@ -163,6 +163,7 @@ def test_ordered_attention_of_another_design_is_a_question(old, new, tmp_path: P
         adapted(tmp_path, "SharedHeadAttention", code)
 
 
+@pytest.mark.proof
 def test_scale_that_is_missing_is_asked_about_where_a_name_only_hints(tmp_path: Path) -> None:
     code = TURNED.replace(" * self.width**-0.5", "").replace("CausalSelf", "SharedHead")
     said = r"scores are not divided by the root .* add --as multi_head_attention.*own\.py:\d+"

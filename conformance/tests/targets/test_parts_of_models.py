@@ -75,6 +75,7 @@ class TextModel(nn.Module):
 )
 
 
+@pytest.mark.proof
 def test_parallel_block_with_given_positions_is_judged_in_a_model(tmp_path: Path) -> None:
     backend = adapted(tmp_path, "ParallelBlock", BLOCK)
     assert backend.choices["block_layout"] == "parallel-one-norm"

@@ -52,14 +52,14 @@ def said(folder: Path, code: str) -> str:
     return "\n".join(adapted(folder, "Classifier", code).assumed)
 
 
-@share(2)
+@share(4, rest=1)
 @pytest.mark.parametrize("code", [CODE, MASKED], ids=["ids", "mask"])
 @pytest.mark.parametrize("pooled", ["self.head(x.mean(1))", "self.head(x).amax(1)"])
 def test_a_mean_that_counts_padding_is_named(code: str, pooled: str, tmp_path: Path) -> None:
     assert COUNTED in said(tmp_path, code.replace("self.head(x)", pooled))
 
 
-@share(2)
+@share(4, rest=1)
 @pytest.mark.parametrize("code", [CODE, MASKED], ids=["ids", "mask"])
 @pytest.mark.parametrize(
     "pooled",

@@ -219,6 +219,7 @@ def test_values_are_written_as_expressions(value: Any) -> None:
     assert eval(text, named) == value
 
 
+@pytest.mark.proof
 def test_copies_and_modes_of_a_module_are_written_in_torch() -> None:
     backend = adapted("multi_head_attention.py", "MultiHeadAttention", "")
     (component,) = backend.components

@@ -111,6 +111,7 @@ def whole_model(folder: Path, *edit: str) -> Backend:
     return adapted(folder, "Seq2Seq", code.replace(*edit) if edit else code)
 
 
+@pytest.mark.proof
 def test_a_whole_model_whose_heads_have_a_rounded_width_is_not_judged_by_it(tmp_path: Path) -> None:
     backend = whole_model(tmp_path)
     assert backend.limits.rounded_heads

@@ -247,6 +247,7 @@ class Block(nn.Module):
 """
 
 
+@pytest.mark.proof
 def test_code_under_autocast_is_judged_in_the_precisions_that_it_keeps(tmp_path):
     file = tmp_path / "autocast.py"
     file.write_text(AUTOCAST)

@@ -230,6 +230,7 @@ def test_masks_that_a_class_makes_for_its_stack_are_judged(
     assert status(backend, "encoder.formula") is expected
 
 
+@share(2, rest=1)
 @pytest.mark.parametrize(
     ("edits", "said"),
     [

@@ -147,7 +147,7 @@ def test_attention_with_its_residual_sum_alone_is_judged_without(tmp_path: Path)
     assert broken(adapted(tmp_path, "Attention", code), formula_of("Attention")) == []
 
 
-@share(2)
+@share(4, rest=1)
 @pytest.mark.parametrize(
     ("right", "wrong"),
     [

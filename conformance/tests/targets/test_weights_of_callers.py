@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 from mistaken_code import adapted, asked_or_broken, broken
+from proof import share
 
 from attentest.targets.adapt import Unclear
 
@@ -113,6 +114,7 @@ def test_functions_of_weights_conform(
     assert broken(backend, *clauses) == []
 
 
+@share(3, rest=1)
 @pytest.mark.parametrize(
     ("code", "name", "right", "wrong"),
     [

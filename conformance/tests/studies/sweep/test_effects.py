@@ -64,6 +64,7 @@ def test_no_difference_is_seen_where_the_interval_holds_0() -> None:
         assert found.seen is False
 
 
+@pytest.mark.proof
 def test_intervals_hold_the_true_effect_about_as_often_as_they_say() -> None:
     rng = np.random.default_rng(0)
     hits = 0

@@ -133,6 +133,7 @@ def test_every_option_of_every_choice_is_shown(everything):
     assert {name for name, _ in shown} == with_vectors
 
 
+@pytest.mark.proof
 def test_a_case_of_an_option_is_far_from_the_case_without_it(everything):
     plain = {one.name: one for one in everything}
     for one in everything:

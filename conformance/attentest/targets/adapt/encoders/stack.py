@@ -46,7 +46,8 @@ class EmbeddedStack(nn.Module):
             self.norm = whole.get_submodule(norm)
         self.ids = (tokens, tuple(zeros), pad)
         self.sequence_first = sequence_first
-        self.features = whole.get_submodule(features).in_features if features else 0
+        matrix = vars(whole.get_submodule(features)) if features else {}
+        self.features: int = matrix.get("in_features", 0)
 
     def forward(self, x: Tensor, keep: Tensor | None = None, **rest: Any) -> Tensor:
         """Return what the norm, or else the last layer, returns inside of `whole`."""

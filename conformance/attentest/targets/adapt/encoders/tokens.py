@@ -186,11 +186,12 @@ class _Found:
 
         None for a class that does not.
         """
-        width = self.sizes.d_model
+        width, modules = self.sizes.d_model, dict(self.module.named_modules())
         mapped = [
             one.path
             for one in self.units
             if one.kind == "linear" and not self.layers.holds(one) and one.shape[0] == width
+            if isinstance(modules.get(one.path), nn.Linear)
         ]
         for path in mapped:
             try:

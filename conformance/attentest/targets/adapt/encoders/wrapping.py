@@ -123,8 +123,9 @@ class Wrapping:
         """Return what a call gets for `ids` (B, L): vectors (B, L, F) where it takes those."""
         if not self.features:
             return ids
-        width = self.module.get_submodule(self.features).in_features
-        return torch.ones(*ids.shape, width, dtype=next(self.module.parameters()).dtype)
+        width: int = vars(self.module.get_submodule(self.features))["in_features"]
+        first = next(self.module.parameters())
+        return first.new_ones(*ids.shape, width)
 
     def maps_input(self) -> bool:
         """Say whether the matrix of its features is called before the first layer."""
