@@ -86,3 +86,10 @@ def test_matrix_behind_the_layers_is_asked_about(tmp_path: Path) -> None:
     )
     with pytest.raises(Unclear):
         adapted(tmp_path, "FrameEncoder", behind.replace("nn.Linear(d_model, n_classes)", "None"))
+
+
+def test_layers_that_get_the_features_again_are_asked_about(tmp_path: Path) -> None:
+    again = SOURCE.replace("x = self.proj(x)", "x = first = self.proj(x)")
+    again = again.replace("layer(x, hidden)", "layer(x + first, hidden)")
+    with pytest.raises(Unclear):
+        adapted(tmp_path, "Encoder", again.replace("FrameEncoder", "Encoder"))

@@ -2,7 +2,7 @@
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from attentest.targets.adapt.code import Inner
 from attentest.targets.adapt.components import squashed
 from attentest.targets.adapt.encoders.seen import Seen
-from attentest.targets.adapt.encoders.stack import KEEP, EmbeddedStack, replaced
+from attentest.targets.adapt.encoders.stack import KEEP, EmbeddedStack, is_same, replaced
 from attentest.targets.adapt.masks import is_length
 from attentest.targets.adapt.names import ROLES, SEGMENTS
 from attentest.targets.adapt.objects.mask_holders import held_masks, mask_holders
@@ -128,22 +128,33 @@ class Wrapping:
         return first.new_ones(*ids.shape, width)
 
     def maps_input(self) -> bool:
-        """Say whether the matrix of its features is called before the first layer."""
-        first = next(self.module.get_submodule(self.layers).children())
+        """Say whether the matrix of its features comes before its layers, each after the last.
+
+        Layers that get the features again are no stack that could be judged with another input.
+        """
+        layers = list(self.module.get_submodule(self.layers).children())
         matrix = self.module.get_submodule(self.features)
         called: list[nn.Module] = []
+        passed: list[Any] = []
 
         def noted(one: nn.Module, call: Callable[..., Any], *args: Any, **named: Any) -> Any:
             called.append(one)
-            return call(*args, **named)
+            output = call(*args, **named)
+            if one is not matrix:
+                given = next(x for x in (*args, *named.values()) if isinstance(x, Tensor))
+                passed.extend([given, output[0] if isinstance(output, tuple) else output])
+            return output
 
         for given in self.calls(torch.ones(BATCH, LENGTH, dtype=torch.int64)):
-            noting = (replaced(one, partial(noted, one)) for one in (matrix, first))
             called.clear()
-            with suppress(Exception), undisturbed(), next(noting), next(noting):
+            passed.clear()
+            with suppress(Exception), undisturbed(), ExitStack() as noting:
+                for one in (matrix, *layers):
+                    noting.enter_context(replaced(one, partial(noted, one)))
                 self.module(**given)
-            if first in called:
-                return called[0] is matrix
+            if layers[0] in called:
+                follow = zip(passed[1:-1:2], passed[2::2], strict=True)
+                return called == [matrix, *layers] and all(is_same(*two) for two in follow)
         return False
 
     def changes_input(self, path: str) -> bool:
