@@ -64,6 +64,8 @@ MISTAKES = [
     ("outputs_past.py:TinyForCausalLM", ".tril()[past:]", ".tril()[:t]", "formula"),
     ("outputs_past.py:TinyForCausalLM", "mask is not None", "mask is not None and not past", "?"),
     ("outputs_past.py:TinyForCausalLM", "ids[:, None, :", "ids[:1, None, :", "positions-given"),
+    ("outputs_past.py:TinyForCausalLM", "torch.arange(past, past + t,",
+     "torch.arange(past and past - 1, (past and past - 1) + t,", "?"),
     ("one_cache.py:BloomLM", "0 if cache is None else cache.length()", "0", "formula"),
     ("one_cache.py:BloomLM", "= (k, v)", "= self.pairs[layer] or (k, v)", "?"),
     ("lists.py:LM", "triu(before + 1)", "triu(1)", "formula"),

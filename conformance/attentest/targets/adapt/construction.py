@@ -26,7 +26,7 @@ from attentest.targets.adapt.fillings import (
     sizes_by_words,
     sizes_known,
 )
-from attentest.targets.adapt.names import CONFIGURATION, RATIO, SIZES
+from attentest.targets.adapt.names import RATIO, SIZES
 from attentest.targets.adapt.objects.compared_words import attempts_of_words
 from attentest.targets.adapt.objects.configuration import Fields, fields_read, holds_settings
 from attentest.targets.adapt.objects.left_out import left_out, makes_norms, said_of
@@ -272,7 +272,7 @@ def _is_configuration(parameter: inspect.Parameter) -> bool:
         return False
     own = annotated.__module__ != "builtins" and "__init__" in vars(annotated)
     own = own and not issubclass(annotated, Mapping)  # its fields are keys that are read
-    return holds_settings(annotated) or (own and squashed(parameter.name) in CONFIGURATION)
+    return holds_settings(annotated) or (own and is_configuration(parameter.name))
 
 
 def _configuration(

@@ -111,7 +111,7 @@ WIDTH = words(
     "nfeat idim nout hiddenunits numchannels channels inchannels outchannels dtoken tokendim "
     "embeddingwidth embedwidth "
     "nummodel depthatt depthout depthkeyvalue numqinputchannels numkvinputchannels "
-    "nchannels din dout dinput doutput nembed nfeatures nhidden "
+    "featdim nchannels din dout dinput doutput nembed nfeatures nhidden "
     "embeddingdimension modeldimension nunits units outdim encoderembeddim decoderembeddim "
     "querydim contextdim dimensionality attentiondim dhid encodingdim e embeddingssize "
     "embeddingsdim"
@@ -285,8 +285,8 @@ BATCH_RESULTS: Mapping[str, Sequence[str]] = {
 
 HEAD_WIDTH = words(
     "dk dv dq dkv headdim dimhead headsize dhead dimperhead dimk dimv dkey dvalue attentionheaddim "
-    "attndimhead attnheaddim nembdperhead embdperhead dimsperhead headdims querypreattnscalar "
-    "dimkeys dimvalues dimkey dimvalue qkdim dqk dimqk headwidth"
+    "attndimhead attnheaddim headfeatures nembdperhead embdperhead dimsperhead headdims "
+    "querypreattnscalar dimkeys dimvalues dimkey dimvalue qkdim dqk dimqk headwidth"
 )
 """The width of one head, or what the scores of one are divided by the root of."""
 

@@ -10,29 +10,25 @@ from torch import Tensor, nn
 
 from attentest.results.text import summary
 from attentest.targets.adapt.components import squashed
-from attentest.targets.adapt.names import OFF, ROLES, words
 from attentest.targets.adapt.objects.mask_holders import mask_holders
 from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.adapt.reading import Reading, Unclear
 from attentest.targets.kernels import demand_runnable
+from attentest.targets.language_models.argument_names import (
+    AT_START,
+    LABELS,
+    MASKS,
+    POSITIONS,
+    SURE_MASKS,
+    SURE_POSITIONS,
+    first_named,
+    is_none,
+    tokens_named,
+)
 from attentest.targets.language_models.construction.building import PROBE
 from attentest.targets.language_models.surrounded.modules import called_of, signature_of
 from attentest.targets.models.results import parts_of
 from attentest_spec import Unsupported
-
-_TOKENS = (*ROLES["tokens"], *words("inidx inputtokenids inputtokens tok t"))
-_LABELS = words("targets target labels label lmlabels y")
-MASKS = words("attentionmask paddingmask keypaddingmask padmask attnmask mask keepmask padding")
-_SURE_MASKS = words("attentionmask paddingmask keypaddingmask padmask")
-_POSITIONS = words("positionids positions pos posids position inputpos inputpositions")
-_SURE_POSITIONS = words("positionids positions posids")
-AT_START: Mapping[str, Any] = {
-    **OFF,
-    **dict.fromkeys(words("startpos start offset startindex pastlength cachelen"), 0),
-    **dict.fromkeys(words("cache kvcache pastkeyvalues past caches"), None),
-    **dict.fromkeys(words("usecache"), False),
-}
-"""Value of a required argument that says where a text begins, or holds what was before."""
 
 MASK_FORMS = {
     "True is a token": "mask",
@@ -173,7 +169,7 @@ class Arguments:
 
     def is_sure(self, own: str) -> bool:
         """Say whether the name `own` leaves no doubt on what it carries."""
-        return squashed(own) in (*_SURE_MASKS, *_SURE_POSITIONS)
+        return squashed(own) in (*SURE_MASKS, *SURE_POSITIONS)
 
 
 def arguments_of(model: nn.Module, name: str, reading: Reading) -> Arguments:
@@ -181,7 +177,7 @@ def arguments_of(model: nn.Module, name: str, reading: Reading) -> Arguments:
     loose = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
     signature = signature_of(model)
     own = {one.name: one for one in signature.parameters.values() if one.kind not in loose}
-    tokens = reading.arguments.get("tokens") or _first(own, _TOKENS) or next(iter(own), "")
+    tokens = reading.arguments.get("tokens") or tokens_named(own)
     fixed = {one: value for one, value in reading.given.items() if one in own}
     free = [one for one in own if one != tokens and one not in fixed]
     unknown = []
@@ -192,7 +188,7 @@ def arguments_of(model: nn.Module, name: str, reading: Reading) -> Arguments:
             fixed[one] = None
         elif squashed(one) in AT_START:
             fixed[one] = AT_START[squashed(one)]
-        elif squashed(one) not in (*MASKS, *_POSITIONS, *_LABELS):
+        elif squashed(one) not in (*MASKS, *POSITIONS, *LABELS):
             unknown.append(one)
         elif squashed(one) in MASKS:
             fixed[one] = None
@@ -205,20 +201,10 @@ def arguments_of(model: nn.Module, name: str, reading: Reading) -> Arguments:
         )
     return Arguments(
         Call(tokens, fixed=fixed, holders=mask_holders(called_of(model))),
-        _first(own, _LABELS),
+        first_named(own, LABELS),
         tuple(one for one in free if squashed(one) in MASKS and one not in reading.given),
-        tuple(one for one in free if squashed(one) in _POSITIONS and one not in reading.given),
+        tuple(one for one in free if squashed(one) in POSITIONS and one not in reading.given),
     )
-
-
-def is_none(parameter: inspect.Parameter) -> bool:
-    """Say whether an argument is annotated as one that is always None."""
-    return parameter.annotation in (None, "None", type(None))
-
-
-def _first(own: Mapping[str, Any], names: Any) -> str:
-    held = {squashed(one): one for one in own}
-    return next((held[one] for one in names if one in held), "")
 
 
 _NO_LOGITS = "its result holds no tensor of the shape (B, T, vocabulary)"

@@ -7,7 +7,7 @@ may be what is wrong, and it is a question.
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -26,14 +26,14 @@ from attentest.targets.language_models.caching import (
 from attentest.targets.language_models.construction.building import PROBE
 from attentest.targets.language_models.first_steps import demand_first_step
 from attentest.targets.language_models.held_states import changed_by_calls
-from attentest.targets.language_models.numbers.tracing import NEAR, widened
+from attentest.targets.language_models.numbers.tracing import widened
+from attentest.targets.language_models.step_trials import Trial
 from attentest.targets.language_models.verifying import ROOM, TRIED
 from attentest.targets.language_models.written import LanguageAdapter
 from attentest_spec import Backend, Choices, Sizes, Unsupported
-from attentest_spec.contract import Input
 from attentest_spec.language_model import cached_language_model
 from attentest_spec.parameters import draw, learned_positions
-from attentest_spec.setting import Array, Floats, Setting
+from attentest_spec.setting import Array, Setting
 
 COMPONENT = "cached_language_model"
 ROWS = 3
@@ -45,44 +45,6 @@ BY_HAND = (
 )
 
 Made = Callable[[LanguageAdapter], Backend]
-
-
-@dataclass(frozen=True)
-class Trial:
-    """The answer of a backend to one program, and that of the reference.
-
-    `failure` is what it raised instead of an answer.
-    """
-
-    sizes: Sizes
-    inputs: tuple[Input, ...]
-    expected: Floats
-    actual: Floats | None = None
-    failure: str = ""
-    refused: bool = False
-
-    def right(self, room: float = NEAR) -> bool:
-        """Say whether the answer is that of the reference at real tokens."""
-        if self.actual is None or self.actual.shape != self.expected.shape:
-            return False
-        real = self._real
-        apart = np.abs(self.actual - self.expected)[real].max()
-        return bool(apart <= room * np.abs(self.expected[real]).max())
-
-    def begins_right(self) -> bool:
-        """Say whether the first chunk, which has no cache before it, is that of the reference."""
-        first = int(np.asarray(self.inputs[3])[0])
-        return (
-            self.actual is not None
-            and self.actual.shape == self.expected.shape
-            and bool(np.allclose(self.actual[:, :first], self.expected[:, :first], 1e-7, 1e-9))
-        )
-
-    @property
-    def _real(self) -> Array:
-        mask = self.inputs[1]
-        whole = np.ones(self.expected.shape[:2], dtype=bool)
-        return whole if mask is None else np.asarray(mask)
 
 
 def with_cache(
@@ -108,6 +70,7 @@ def with_cache(
         other = replace(adapter, cached=one)
         trial = _tried(made, other, (3, 1, 1))
         if trial.right():
+            _demand_places(other, made)
             return _completed(other, made)
         tried.append((other, trial))
     if argument not in given:
@@ -175,6 +138,33 @@ def _variants(found: Sequence[Cached], adapter: LanguageAdapter) -> Iterator[Cac
     yield from found
     if adapter.call.positions:
         yield from (replace(one, places=True) for one in found)
+
+
+def _demand_places(adapter: LanguageAdapter, made: Made) -> None:
+    """Raise Unclear where steps that are given no positions are not at the first ones either.
+
+    Code that counts positions from the cache, and wrong, is no code that leaves them to its caller.
+    """
+    cached = adapter.cached
+    if cached is None or not cached.places:
+        return
+    left, first = (
+        _tried(made, replace(adapter, cached=one), (3, 1, 1), given=given).actual
+        for one, given in (
+            (replace(cached, places=False), ""),
+            (replace(cached, places=False, positions=True), "first"),
+        )
+    )
+    if left is None or first is None or np.allclose(left, first, 1e-6, 1e-9):
+        return
+    own = adapter.call.positions
+    raise Unclear(
+        f"The steps of {adapter.name} with a cache are those of the whole text where {own} is "
+        f"given; without it, their tokens are neither at the first positions nor at those after "
+        f"the cache. Either that is a mistake, or {own} is given in every step: {BY_HAND}, and "
+        f"--give {cached.argument}=None (in Python: given={{'{cached.argument}': None}}) judges "
+        f"the model without its cache."
+    )
 
 
 def _completed(adapter: LanguageAdapter, made: Made) -> tuple[LanguageAdapter, list[str]]:
@@ -320,7 +310,8 @@ def _tried(
     """Return the trial of one program; in double precision whatever code asks for by default.
 
     `given` is "mask" or "positions" where the program has one, "gap" for a mask of padding after
-    the first chunk, and `moved` exchanges the tokens of that.
+    the first chunk, and "first" for chunks whose positions begin at 0. `moved` exchanges the
+    tokens of the first chunk.
     """
     backend = made(adapter)
     fitted = backend.limits.fitted(sizes)
@@ -358,6 +349,9 @@ def _inputs(
         mask = (columns < np.array([4, 3, 2])[:rows, None]) | (columns >= chunks[0])
     starts = np.array([2, 0, 1])[:rows, None]
     places = starts + columns if given == "positions" else None
+    if given == "first":
+        of_chunks = np.concatenate([np.arange(one) for one in chunks])
+        places = np.broadcast_to(of_chunks, tokens.shape)
     earlier = np.array(after or range(-1, len(chunks) - 1))
     origin = np.tile(np.arange(rows), (len(chunks), 1))
     return tokens, mask, places, np.array(chunks), earlier, origin

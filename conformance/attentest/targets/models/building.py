@@ -18,7 +18,6 @@ from torch import nn
 from attentest.targets.adapt.components import component_named, part_named, squashed
 from attentest.targets.adapt.fillings import filling_of, is_head_width, is_no_number
 from attentest.targets.adapt.names import (
-    CONFIGURATION,
     EPSILON,
     HEAD_WIDTH,
     ON,
@@ -26,6 +25,7 @@ from attentest.targets.adapt.names import (
     SIZES,
 )
 from attentest.targets.adapt.objects.settings import (
+    is_configuration,
     settings_classes,
     settings_doubts,
     settings_near,
@@ -197,7 +197,7 @@ class _Options:
         if inner:
             yield from self.expressions(self.space[inner[0]], *inner)
             return
-        if name in CONFIGURATION and parameter.default in (inspect.Parameter.empty, None):
+        if is_configuration(own) and parameter.default in (inspect.Parameter.empty, None):
             yield from self._configurations(own, arguments)
             return
         if name == "device" and parameter.default is inspect.Parameter.empty:

@@ -25,6 +25,7 @@ _UNHIDDEN = (
 )
 UNSEEN = "before its layers get it"
 _UNSEEN = f"not judged: what {{}} makes of {{}} {UNSEEN}"
+_OF_FEATURES = "not judged: what {} does outside of its layers and their norm"
 _OTHER = (
     "{} embeds its tokens itself, and what its first layer gets is computed with {}={}, where {} "
     "is {}. --choice {}={} declares that."
@@ -41,7 +42,8 @@ def entering_of(code: Code, reading: Reading, *, fits: bool) -> tuple[list[str],
     no option, or of another one than is declared.
     """
     if code.entering is None:
-        return [], []
+        of_features = code.inner is not None and code.inner.stack.get("features")
+        return [], [_OF_FEATURES.format(code.name)] * bool(of_features)
     said, unsure = _compared(code, reading, fits=fits)
     return said, [*_of_masks(code), *unsure, *_of_output(code, reading)]
 

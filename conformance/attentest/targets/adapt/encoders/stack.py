@@ -23,7 +23,8 @@ class EmbeddedStack(nn.Module):
     others that are the same tensor, as in `layer(x, x, x, mask)`. `layers` and
     `norm` are paths ("" for no norm), `tokens` names the argument of the ids, `zeros` those of
     other ids, such as segments. Where `keep` is False, the id is `pad`. `sequence_first` says
-    that the layers get (L, B, D).
+    that the layers get (L, B, D). `features` is the path of the first matrix of a class that takes
+    vectors in the place of ids.
     """
 
     def __init__(
@@ -36,6 +37,7 @@ class EmbeddedStack(nn.Module):
         zeros: Sequence[str] = (),
         pad: int = 0,
         sequence_first: bool = False,
+        features: str = "",
     ) -> None:
         super().__init__()
         self.around = (whole,)  # in a tuple: its embeddings are no parameters of the stack
@@ -44,6 +46,8 @@ class EmbeddedStack(nn.Module):
             self.norm = whole.get_submodule(norm)
         self.ids = (tokens, tuple(zeros), pad)
         self.sequence_first = sequence_first
+        matrix = vars(whole.get_submodule(features)) if features else {}
+        self.features: int = matrix.get("in_features", 0)
 
     def forward(self, x: Tensor, keep: Tensor | None = None, **rest: Any) -> Tensor:
         """Return what the norm, or else the last layer, returns inside of `whole`."""
@@ -51,6 +55,8 @@ class EmbeddedStack(nn.Module):
         ids = torch.full(x.shape[:2], int(pad == 0), device=x.device)
         given = {tokens: ids if keep is None else ids.where(keep, pad), **rest}
         given |= {own: torch.zeros_like(ids) for own in zeros}
+        if self.features:
+            given[tokens] = x.new_ones(*x.shape[:2], self.features)
         entering = x.transpose(0, 1) if self.sequence_first else x
         layers = list(self.layers.children())
         outputs: list[Tensor] = []

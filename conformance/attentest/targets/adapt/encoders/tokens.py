@@ -70,7 +70,7 @@ def token_encoder(thing: Any, reading: Reading, name: str = "") -> Code | None:
         return None  # without a table of tokens, it is that part itself
     asked = replace(reading, component="encoder")
     if not found.tables and found.alone:
-        return code_of(thing, asked, own) if said == "model" else None
+        return code_of(thing, asked, own) if said == "model" else found.of_features(thing, own)
     return found.code(thing, own)
 
 
@@ -181,6 +181,29 @@ class _Found:
         plain = self._code(thing, name, replace(alone[0], masked=bool(masked)), None)
         return replace(self._code(thing, name, *masked), otherwise=plain) if masked else plain
 
+    def of_features(self, thing: type[nn.Module], name: str) -> Code | None:
+        """Return the stack in a class that maps the vectors it takes to the width of its layers.
+
+        None for a class that does not.
+        """
+        width, modules = self.sizes.d_model, dict(self.module.named_modules())
+        mapped = [
+            one.path
+            for one in self.units
+            if one.kind == "linear" and not self.layers.holds(one) and one.shape[0] == width
+            if isinstance(modules.get(one.path), nn.Linear)
+        ]
+        for path in mapped:
+            try:
+                around = self._wrapping(name, [path])
+                inside = path.removeprefix(f"{around.path}." * bool(around.path))
+                wrapping = replace(around, features=inside)
+                if wrapping.maps_input():
+                    return self._code(thing, name, *wrapping.inner())
+            except Unclear:  # it is no matrix of the input
+                continue
+        return None
+
     def _code(
         self, thing: type[nn.Module], name: str, inner: Inner, signature: inspect.Signature | None
     ) -> Code:
@@ -256,9 +279,9 @@ class _Found:
                 return Inner(path), None
         return None
 
-    def _wrapping(self, name: str) -> Wrapping:
-        """Return what embeds the tokens and calls the layers."""
-        path = path_of(self.module, self.path, [one.path for one in self.tables])
+    def _wrapping(self, name: str, held: Sequence[str] = ()) -> Wrapping:
+        """Return what embeds the tokens, or holds one of the paths `held`, and calls the layers."""
+        path = path_of(self.module, self.path, [*held, *(one.path for one in self.tables)])
         layers = self.path.removeprefix(path).removeprefix(".")
         pads = "source_pad" in self.built.known
         return Wrapping(name, self.module, self.sizes, self.component, path, layers, pads)

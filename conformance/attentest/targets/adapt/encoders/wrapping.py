@@ -2,8 +2,9 @@
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import torch
@@ -12,7 +13,7 @@ from torch import Tensor, nn
 from attentest.targets.adapt.code import Inner
 from attentest.targets.adapt.components import squashed
 from attentest.targets.adapt.encoders.seen import Seen
-from attentest.targets.adapt.encoders.stack import KEEP, EmbeddedStack, replaced
+from attentest.targets.adapt.encoders.stack import KEEP, EmbeddedStack, is_same, replaced
 from attentest.targets.adapt.masks import is_length
 from attentest.targets.adapt.names import ROLES, SEGMENTS
 from attentest.targets.adapt.objects.mask_holders import held_masks, mask_holders
@@ -30,6 +31,7 @@ class Wrapping:
     """The module at `path` in `whole`, a `name` built at `sizes`, and its `layers` in it.
 
     `component` is what the layers are, and `pads` says that the constructor takes the pad id.
+    `features` is the path of the first matrix of one that takes vectors in the place of ids.
     """
 
     name: str
@@ -39,6 +41,7 @@ class Wrapping:
     path: str
     layers: str
     pads: bool
+    features: str = ""
     parameters: Mapping[str, inspect.Parameter] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -55,7 +58,7 @@ class Wrapping:
         """Return how the layers are called, and with which arguments."""
         tokens, zeros = self._tokens()
         options = {"layers": self.layers, "tokens": tokens, "zeros": tuple(zeros)}
-        options |= self._watched()
+        options |= self._watched() | ({"features": self.features} if self.features else {})
         inner = Inner(self.path, options, pads=self.pads)
         loose = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
         kept = [
@@ -66,7 +69,8 @@ class Wrapping:
         kept.sort(key=lambda one: one.name != self.memory)
         if self.memory and not required(self.module) and self._hides_later(inner):
             kept = [one for one in kept if not _hides(one.name) or self._is_over_keys(one.name)]
-        if not self._masks and not self.memory and self._hides_pads(inner):
+        is_hiding = not (self._masks or self.memory or self.features)
+        if is_hiding and self._hides_pads(inner):
             kept.append(_named(KEEP, None))
         x = inspect.Parameter("x", inspect.Parameter.POSITIONAL_OR_KEYWORD)
         return inner, inspect.Signature([x, *kept])
@@ -94,7 +98,7 @@ class Wrapping:
         They differ in the masks that it must be given, which hide nothing.
         """
         tokens, zeros = self._tokens()
-        given = {tokens: ids} | {one: torch.zeros_like(ids) for one in zeros}
+        given = {tokens: self._entering(ids)} | {one: torch.zeros_like(ids) for one in zeros}
         masks = [one for one in self._masks if self._is_required(one)]
         if self.memory:
             seeded = torch.Generator().manual_seed(0)
@@ -114,6 +118,44 @@ class Wrapping:
             }
             hidden = {one: over_keys if keys else mask for one, keys in own.items()}
             yield given | hidden | lengths
+
+    def _entering(self, ids: Tensor) -> Tensor:
+        """Return what a call gets for `ids` (B, L): vectors (B, L, F) where it takes those."""
+        if not self.features:
+            return ids
+        width: int = vars(self.module.get_submodule(self.features))["in_features"]
+        first = next(self.module.parameters())
+        return first.new_ones(*ids.shape, width)
+
+    def maps_input(self) -> bool:
+        """Say whether the matrix of its features comes before its layers, each after the last.
+
+        Layers that get the features again are no stack that could be judged with another input.
+        """
+        layers = list(self.module.get_submodule(self.layers).children())
+        matrix = self.module.get_submodule(self.features)
+        called: list[nn.Module] = []
+        passed: list[Any] = []
+
+        def noted(one: nn.Module, call: Callable[..., Any], *args: Any, **named: Any) -> Any:
+            called.append(one)
+            output = call(*args, **named)
+            if one is not matrix:
+                given = next(x for x in (*args, *named.values()) if isinstance(x, Tensor))
+                passed.extend([given, output[0] if isinstance(output, tuple) else output])
+            return output
+
+        for given in self.calls(torch.ones(BATCH, LENGTH, dtype=torch.int64)):
+            called.clear()
+            passed.clear()
+            with suppress(Exception), undisturbed(), ExitStack() as noting:
+                for one in (matrix, *layers):
+                    noting.enter_context(replaced(one, partial(noted, one)))
+                self.module(**given)
+            if layers[0] in called:
+                follow = zip(passed[1:-1:2], passed[2::2], strict=True)
+                return called == [matrix, *layers] and all(is_same(*two) for two in follow)
+        return False
 
     def changes_input(self, path: str) -> bool:
         """Say whether the module at `path` in the whole gives its first layer another input."""

@@ -27,12 +27,16 @@ _CLASSES = (
 )
 """Last letters of the name of a class of settings."""
 
+_NAMED = re.compile(r"\w+_(args|hparams|settings|hyperparams)")
+"""A name of an argument that gets settings after the part that they are of."""
+
 _NO_SETTINGS = (nn.Module, dict)
 
 
 def is_configuration(own: str) -> bool:
     """Say whether an argument called `own` gets an object of settings."""
-    return squashed(own) in CONFIGURATION or squashed(own).endswith(_ENDS)
+    named = squashed(own) in CONFIGURATION or squashed(own).endswith(_ENDS)
+    return named or _NAMED.fullmatch(own.lower()) is not None
 
 
 def settings_classes(thing: Callable[..., Any], own: str) -> Sequence[type]:

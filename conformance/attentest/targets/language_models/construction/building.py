@@ -7,7 +7,7 @@ shapes of the parameters say what fits.
 import inspect
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from itertools import islice, permutations
 from types import SimpleNamespace
@@ -17,15 +17,15 @@ from torch import nn
 
 from attentest.results.text import summary
 from attentest.targets.adapt.components import squashed
-from attentest.targets.adapt.names import (
-    CONFIGURATION,
-    HEAD_WIDTH,
-    KEY_HEADS,
-)
+from attentest.targets.adapt.names import HEAD_WIDTH, KEY_HEADS
 from attentest.targets.adapt.objects.configuration import holds_settings
 from attentest.targets.adapt.objects.keyword_settings import KeptFields, is_of_keywords, kept_fields
 from attentest.targets.adapt.objects.made_settings import made_settings
-from attentest.targets.adapt.objects.settings import settings_classes, settings_near
+from attentest.targets.adapt.objects.settings import (
+    is_configuration,
+    settings_classes,
+    settings_near,
+)
 from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.adapt.reading import Reading, Unclear
 from attentest.targets.constants.copies import copied
@@ -47,6 +47,7 @@ from attentest.targets.language_models.construction.settings import (
     member_of,
     settings_read,
     with_all_heads,
+    without_unread_heads,
 )
 from attentest.targets.models.size_names import sizes_named
 from attentest.targets.neighbours import functions_that_build, named_builders
@@ -113,11 +114,12 @@ def building(thing: Callable[..., Any], name: str, reading: Reading) -> Building
     failures = []
     options = Options(space, reading, thing)
     expressions = list(islice(options.expressions(thing, name), MOST))
-    said = parts.parts_assumed(thing, reading.given)
+    said = (*parts.parts_assumed(thing, reading.given), *options.assumed)
     for built in (Building(one, space, doubts_of(thing, one, space) + said) for one in expressions):
         failure = failure_of(built)
         if not failure:
-            return built
+            code, unread = without_unread_heads(thing, built.expression, space)
+            return replace(built, expression=code, doubts=built.doubts + unread)
         failures.append((built.expression, failure))
     others = (
         *(Building(one, space, said) for one, said in with_all_heads(thing, failures, space)),
@@ -251,6 +253,7 @@ class Options:
         self.counted = counted or {}
         self.unknown: list[str] = []
         self.open: list[Any] = []
+        self.assumed: Sequence[str] = ()
 
     def expressions(self, thing: Callable[..., Any], name: str) -> Iterator[str]:
         """Yield the calls of `thing` that names allow, the likeliest first."""
@@ -329,7 +332,7 @@ class Options:
         made = self._class_of(own, parameter)
         if made:
             return next(self.expressions(self.space[made], made), "")
-        if squashed(own) in CONFIGURATION and len(arguments) == 1:
+        if is_configuration(own) and len(arguments) == 1:
             return self._namespace(own)
         return ""
 
@@ -345,10 +348,8 @@ class Options:
         annotated = [name for name, one in classes.items() if one is parameter.annotation]
         if annotated or (self.top is not None and made_settings(self.top, own).maker):
             return next(iter(annotated), "")
-        if squashed(own) not in (*CONFIGURATION, "p") or parameter.annotation in (
-            dict,
-            SimpleNamespace,
-        ):
+        named = is_configuration(own) or own == "p"
+        if not named or parameter.annotation in (dict, SimpleNamespace):
             return ""
         held = [
             name
@@ -370,7 +371,7 @@ class Options:
                 return repr(self.reading.given[name])
             return self._plain(name, [name, *known])
 
-        code, missing = settings_read(self.top, own, fill, made, PROBE)
+        code, missing, self.assumed = settings_read(self.top, own, fill, made, PROBE)
         self.unknown += [one for one in missing if one not in self.unknown]
         return code
 

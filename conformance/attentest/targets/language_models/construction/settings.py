@@ -17,7 +17,9 @@ from attentest.targets.signatures import constructor_arguments
 from attentest_spec import Sizes
 
 FIXED: Mapping[str, str] = {
-    **dict.fromkeys(words("modeltype quantization moe rotaryscaling ropescaling dtype"), "None"),
+    **dict.fromkeys(
+        words("modeltype quantization moe rotaryscaling ropescaling ropefreq dtype"), "None"
+    ),
     **dict.fromkeys(words("multipleof paddingmultiple padmultiple padtomultipleof"), "1"),
     **dict.fromkeys(words("device"), '"cpu"'),
     **dict.fromkeys(words("maxbatchsize maxbatch maxbsz maxbs"), "64"),  # more than is judged
@@ -48,12 +50,42 @@ def settings_read(
     fill: Callable[[str, Mapping[str, str]], str | None],
     kept: KeptFields,
     sizes: Sizes,
-) -> tuple[str, Sequence[str]]:
+) -> tuple[str, Sequence[str], Sequence[str]]:
     """Return the expression of the settings `own` of `top`, and the fields that nothing says.
 
     `fill` says a field by its name, and `kept` what it is where that does not; `sizes` are
-    those of probing. Fields of settings in the file may be read when the model is called.
+    those of probing. Fields of settings in the file may be read when the model is called. The last
+    value are the assumptions: a number of experts that may be left out is.
     """
+    optional: dict[str, None] = {}
+
+    def without_experts(name: str, known: Mapping[str, str]) -> str | None:
+        if squashed(name) not in EXPERTS:
+            return fill(name, known)
+        optional[name] = None
+        return None
+
+    code, missing = _settings_read(top, own, without_experts, kept, sizes)
+    if any(name in kept.fields for name in optional) or set(optional) & set(missing):
+        return *_settings_read(top, own, fill, kept, sizes), ()
+    return (
+        code,
+        missing,
+        [
+            f"assumed that {own} has no {name}: a model with experts is not judged as a whole"
+            for name in optional
+        ],
+    )
+
+
+def _settings_read(
+    top: Callable[..., Any],
+    own: str,
+    fill: Callable[[str, Mapping[str, str]], str | None],
+    kept: KeptFields,
+    sizes: Sizes,
+) -> tuple[str, Sequence[str]]:
+    """Return the expression of the settings, and the fields that nothing says."""
 
     def filled(name: str, known: Mapping[str, str]) -> str | None:
         said = fill(name, known)
@@ -129,6 +161,11 @@ SHARED_HEADS = "sizes.kv_heads or sizes.heads"
 """The expression of the number of heads of keys."""
 
 
+SHARING = Sizes(d_model=24, heads=4, kv_heads=2, layers=2)
+ONE = SHARING.but(kv_heads=1)
+"""Sizes with fewer heads of keys than of queries."""
+
+
 def with_all_heads(
     thing: Callable[..., Any], failures: Sequence[tuple[str, str]], space: Mapping[str, Any]
 ) -> Iterator[tuple[str, tuple[str, ...]]]:
@@ -141,6 +178,33 @@ def with_all_heads(
             one = expression.replace(SHARED_HEADS, "sizes.heads")
             said = f"assumed as many heads of keys as of queries: with fewer of them, {failure}"
             yield one, (*doubts_of(thing, one, space), said)
+
+
+def without_unread_heads(
+    thing: Callable[..., Any], expression: str, space: Mapping[str, Any]
+) -> tuple[str, tuple[str, ...]]:
+    """Return `expression` without a number of heads of keys that is a field which nothing reads.
+
+    Settings that models share have fields of some of them: the shapes do not depend on it then. An
+    argument of the model itself that changes nothing is left, as one that is forgotten. With it
+    comes what is assumed.
+    """
+    found = re.search(rf", (\w+)={re.escape(SHARED_HEADS)}", expression)
+    if found is None or found[1] in constructor_arguments(thing):
+        return expression, ()
+    without = expression.replace(found[0], "")
+    try:
+        with undisturbed():
+            shapes = [
+                [one.shape for one in eval(code, {**space, "sizes": sizes}).parameters()]
+                for code, sizes in ((expression, SHARING), (expression, ONE), (without, ONE))
+            ]
+    except Exception:  # settings that a user wrote may require the field
+        return expression, ()
+    if any(one != shapes[0] for one in shapes):
+        return expression, ()
+    said = f"assumed as many heads of keys as of queries: {found[1]} changes no shape"
+    return without, (f"{said}, and if it is meant to, this is a mistake",)
 
 
 def is_beyond(default: Any, sizes: Sizes) -> bool:

@@ -20,7 +20,8 @@ from attentest.targets.adapt.objects.settings import (
 from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.adapt.reading import Reading
 from attentest.targets.adapt.wrappers.turned import Turned, forms
-from attentest.targets.language_models.calling import AT_START, Call, probe_tokens
+from attentest.targets.language_models.argument_names import AT_START
+from attentest.targets.language_models.calling import Call, probe_tokens
 from attentest.targets.language_models.construction.building import (
     PROBE,
     Building,

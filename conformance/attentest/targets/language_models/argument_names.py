@@ -1,0 +1,44 @@
+"""Names of the arguments of decoder-only models, and the one that carries the tokens."""
+
+import inspect
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from attentest.targets.adapt.components import squashed
+from attentest.targets.adapt.names import OFF, ROLES, words
+
+_TOKENS = (*ROLES["tokens"], *words("inidx inputtokenids inputtokens tok t"))
+LABELS = words("targets target labels label lmlabels y")
+MASKS = words("attentionmask paddingmask keypaddingmask padmask attnmask mask keepmask padding")
+SURE_MASKS = words("attentionmask paddingmask keypaddingmask padmask")
+POSITIONS = words("positionids positions pos posids position inputpos inputpositions")
+SURE_POSITIONS = words("positionids positions posids")
+AT_START: Mapping[str, Any] = {
+    **OFF,
+    **dict.fromkeys(words("startpos start offset startindex pastlength cachelen"), 0),
+    **dict.fromkeys(words("cache kvcache pastkeyvalues past caches"), None),
+    **dict.fromkeys(words("usecache"), False),
+}
+"""Value of a required argument that says where a text begins, or holds what was before."""
+
+
+def tokens_named(own: Mapping[str, inspect.Parameter]) -> str:
+    """Return the argument that carries the tokens: one that must be given, before all others."""
+    others = (*MASKS, *POSITIONS, *LABELS)
+    required = {name: one for name, one in own.items() if one.default is inspect.Parameter.empty}
+    plain = [one for one in required if squashed(one) not in others]
+    alone = plain[0] if len(plain) == 1 else ""
+    return (
+        first_named(required, _TOKENS) or alone or first_named(own, _TOKENS) or next(iter(own), "")
+    )
+
+
+def is_none(parameter: inspect.Parameter) -> bool:
+    """Say whether an argument is annotated as one that is always None."""
+    return parameter.annotation in (None, "None", type(None))
+
+
+def first_named(own: Mapping[str, Any], names: Iterable[str]) -> str:
+    """Return the argument of the first of `names` that there is, "" for none."""
+    held = {squashed(one): one for one in own}
+    return next((held[one] for one in names if one in held), "")

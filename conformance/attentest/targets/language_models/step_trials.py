@@ -1,0 +1,48 @@
+"""Programs of texts that are continued from a cache, and the answers of code to them."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from attentest.targets.language_models.numbers.tracing import NEAR
+from attentest_spec import Sizes
+from attentest_spec.contract import Input
+from attentest_spec.setting import Array, Floats
+
+
+@dataclass(frozen=True)
+class Trial:
+    """The answer of a backend to one program, and that of the reference.
+
+    `failure` is what it raised instead of an answer.
+    """
+
+    sizes: Sizes
+    inputs: tuple[Input, ...]
+    expected: Floats
+    actual: Floats | None = None
+    failure: str = ""
+    refused: bool = False
+
+    def right(self, room: float = NEAR) -> bool:
+        """Say whether the answer is that of the reference at real tokens."""
+        if self.actual is None or self.actual.shape != self.expected.shape:
+            return False
+        real = self._real
+        apart = np.abs(self.actual - self.expected)[real].max()
+        return bool(apart <= room * np.abs(self.expected[real]).max())
+
+    def begins_right(self) -> bool:
+        """Say whether the first chunk, which has no cache before it, is that of the reference."""
+        first = int(np.asarray(self.inputs[3])[0])
+        return (
+            self.actual is not None
+            and self.actual.shape == self.expected.shape
+            and bool(np.allclose(self.actual[:, :first], self.expected[:, :first], 1e-7, 1e-9))
+        )
+
+    @property
+    def _real(self) -> Array:
+        mask = self.inputs[1]
+        whole = np.ones(self.expected.shape[:2], dtype=bool)
+        return whole if mask is None else np.asarray(mask)
