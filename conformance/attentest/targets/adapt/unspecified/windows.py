@@ -94,7 +94,7 @@ def _changes(
     shape = (1, length, given[role].shape[-1])
     text = torch.randn(shape, generator=source, dtype=torch.float64).to(probe.dtype)
     texts = [text, *(_moved(text, place) for place in places)]
-    rows = []
+    rows: list[Tensor] = []
     for first in range(0, len(texts), probe.batch):  # each sample is a text of its own
         some = texts[first : first + probe.batch]
         filled = [*some, *[text] * (probe.batch - len(some))]
