@@ -22,10 +22,10 @@ def on_arrays(
 
     Arguments that are tensors, in tuples, lists and dictionaries too, reach it as arrays of the
     same shape and precision, and the arrays of its result are tensors again. JAX computes the
-    gradients of its own functions; it computes in 64 bits where a tensor has them. NumPy has
-    neither gradients nor bfloat16, and both compute on the CPU here. With `rounded`, a result in
-    float64 has the precision of the input of its shape, or of the widest input: one scalar of
-    NumPy, such as a root, makes it float64 whatever these are.
+    gradients of its own functions; it computes in 64 bits where a tensor has them. NumPy has no
+    gradients and no bfloat16, and float16 is a format for storage there; both compute on the CPU
+    here. With `rounded`, a result in float64 has the precision of the input of its shape, or of
+    the widest input: one scalar of NumPy, such as a root, makes it float64 whatever these are.
     Raises :class:`~attentest_spec.names.UnknownName` for other libraries, and Unsupported in a call
     for what the library does not have.
     """
@@ -66,8 +66,8 @@ def _rounded(result: Any, given: Any) -> Any:
 
 def _call_numpy(function: Callable[..., Any], args: Any, named: Any) -> Any:
     for one in _tensors((args, named)):
-        if one.dtype == torch.bfloat16:
-            raise Unsupported("NumPy has no bfloat16")
+        if one.dtype in (torch.bfloat16, torch.float16):
+            raise Unsupported(f"NumPy does not compute in {str(one.dtype).removeprefix('torch.')}")
         if one.requires_grad and torch.is_grad_enabled():
             raise Unsupported("NumPy computes no gradients")
     given_args, given_named = _mapped((args, named), _host_array)
