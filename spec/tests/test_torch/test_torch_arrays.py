@@ -25,7 +25,7 @@ def test_tensors_are_arrays_inside_and_tensors_again():
     assert found["shape"] == ((2,), None)
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.int64, torch.bool])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.int64, torch.bool])
 def test_precision_is_kept(dtype):
     assert on_arrays(lambda x: x.copy())(tensor(3, dtype=dtype)).dtype == dtype
 
