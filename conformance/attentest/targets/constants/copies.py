@@ -14,6 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 from types import ModuleType
 from typing import Any, ClassVar
+from weakref import WeakKeyDictionary
 
 
 class Constants(ast.NodeTransformer):
@@ -218,6 +219,20 @@ def numbers_named(thing: Callable[..., Any]) -> dict[str, Any]:
         return found
     if not file or "site-packages" in Path(file).parts:
         return found
+    count, known = _KNOWN.get(home, (0, found))
+    if count != len(sys.modules):
+        known = _numbers_around(home, file)
+        _KNOWN[home] = len(sys.modules), known
+    return dict(known)
+
+
+_KNOWN: WeakKeyDictionary[ModuleType, tuple[int, dict[str, Any]]] = WeakKeyDictionary()
+"""What was found for a module, and how many modules there were: one reading asks several times."""
+
+
+def _numbers_around(home: ModuleType, file: str) -> dict[str, Any]:
+    """Return the numbers with names in the file of a module, and in those of its folder in use."""
+    found: dict[str, Any] = {}
     root = f"{Copies.folder(home)}{os.sep}"
     # Not `getattr`, which asks a lazy module for what it lacks: thousands of modules are in use.
     modules = [getattr(one, "__dict__", {}) for one in list(sys.modules.values())]
