@@ -30,6 +30,7 @@ def test_a_cache_in_the_model_is_judged(tmp_path: Path) -> None:
     assert all(one.status.judged and not one.status.fails_run for one in found)
 
 
+@pytest.mark.proof
 def test_positions_that_begin_again_are_a_known_mistake(tmp_path: Path) -> None:
     backend = _adapted(tmp_path, _changed(TURNED, "freqs = freqs[:t]"))
     assert judge(Bench.for_status(backend), "language_model.cached-formula").status.fails_run

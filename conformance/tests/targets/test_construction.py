@@ -25,7 +25,7 @@ SOUND = [
 ]
 
 
-@share(2)
+@share(4, rest=1)
 @pytest.mark.parametrize(("name", "component", "said"), [(a, b, rest) for a, b, *rest in SOUND])
 def test_settings_of_every_form_are_sizes(name, component, said):
     report = attentest.check(str(WILD / f"configured_parts.py:{name}"), component)

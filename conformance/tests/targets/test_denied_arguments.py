@@ -5,6 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 from mistaken_code import broken
+from proof import share
 
 import attentest
 from attentest.targets.adapt.assumptions.choices import assumed_of_call, denied_by_call
@@ -107,6 +108,7 @@ def test_nothing_is_said_of_an_argument_that_is_followed(
     assert _denied(tmp_path, name, given=given) == []
 
 
+@share(2, rest=1)
 @pytest.mark.parametrize(
     ("name", "right", "wrong", "said"),
     [

@@ -61,6 +61,7 @@ def test_a_mistake_where_segments_must_be_given_is_detected_or_asked_about(tmp_p
     assert asked_or_broken(tmp_path, "BertEmbeddings", code, old, new, "embedding.lookup")
 
 
+@share(2, rest=1)
 @pytest.mark.parametrize("name", RIGHT)
 def test_rows_of_tokens_are_judged_without_what_is_added(tmp_path, name):
     backend = adapted(tmp_path, "BertEmbeddings", RIGHT[name])
@@ -76,7 +77,7 @@ def test_strict_reading_asks(tmp_path):
         adapted(tmp_path, "BertEmbeddings", FIRST, strict=True)
 
 
-@share(2)
+@share(4, rest=1)
 @pytest.mark.parametrize(
     ("old", "new"),
     [

@@ -58,6 +58,7 @@ class GPT(nn.Module):
 PLAIN = "F.rms_norm(x, (x.size(-1),))"
 
 
+@pytest.mark.proof
 @pytest.mark.parametrize(
     "epsilon",
     [

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from proof import share
 
 from attentest import adapted
 from attentest.judging.bench import Bench
@@ -45,6 +46,7 @@ def target(folder: Path, edits: list[tuple[str, str]]) -> str:
     return f"{file}:Encoder"
 
 
+@share(3, rest=1)
 @pytest.mark.parametrize(
     ("edits", "named"),
     [([], False), ([*AFTER, *WITHOUT], False), (WITHOUT, True)],
@@ -56,6 +58,7 @@ def test_a_norm_that_usually_ends_a_stack_is_missed(
     assert (NO_FINAL_NORM in adapted(target(tmp_path, edits)).assumed) == named
 
 
+@pytest.mark.proof
 def test_a_final_norm_that_is_declared_is_demanded(tmp_path: Path) -> None:
     declared = adapted(target(tmp_path, WITHOUT), choices={"final_norm": "present"})
     assert judge(Bench(declared), "encoder.final-norm").status is Status.ERROR

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from proof import share
 
 import attentest
 from attentest.targets.adapt import Unclear
@@ -94,6 +95,7 @@ def test_layers_of_a_model_with_a_head_of_its_own_are_judged(tmp_path: Path) -> 
     assert made.fits
 
 
+@share(3, rest=1)
 @pytest.mark.parametrize(
     ("right", "wrong"),
     [

@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from proof import share
 from torch import Tensor, nn
 
 import attentest
@@ -48,6 +49,7 @@ class Configured(nn.Module):
         return self.c_proj(torch.relu(self.c_fc(x)))
 
 
+@share(3, rest=1)
 @pytest.mark.parametrize(
     ("target", "idle"), [(FeedForward, False), (Forgotten, True), (Configured, False)]
 )

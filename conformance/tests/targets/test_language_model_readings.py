@@ -117,7 +117,7 @@ def judged(backend: Backend) -> Iterator[Verdict]:
     return (judge(bench, f"language_model.{name}") for name in CLAUSES)
 
 
-@share(12)
+@share(24, rest=1)
 @pytest.mark.parametrize(
     ("target", "said"),
     [(one, rest) for one, *rest in SOUND],

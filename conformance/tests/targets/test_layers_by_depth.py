@@ -62,6 +62,7 @@ class Model(nn.Module):
 """
 
 
+@pytest.mark.proof
 def test_every_fourth_layer_without_positions_is_a_question(tmp_path: Path) -> None:
     with pytest.raises(Unclear, match="At other sizes it has not: at 4 layers of width"):
         adapted(tmp_path, "Model", CODE)

@@ -48,7 +48,7 @@ def test_the_option_of_the_question_judges_without_the_loss(tmp_path: Path) -> N
     assert attentest.adapted(target, given={"targets": None}).name
 
 
-@share(2, rest=1)
+@share(4, rest=1)
 @pytest.mark.parametrize(
     ("scores", "labels"),
     [("logits", "targets"), ("logits[:, :-1]", "targets[:, 1:]"), ("2 * logits", "targets")],

@@ -202,6 +202,7 @@ def test_mistaken_encoder_with_a_mask_as_an_object_is_found(
         return
 
 
+@pytest.mark.proof
 def test_written_adapter_makes_masks_of_their_class(tmp_path: Path) -> None:
     path = tmp_path / "own.py"
     path.write_text(ENCODER, encoding="utf-8")

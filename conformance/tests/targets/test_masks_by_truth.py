@@ -37,7 +37,7 @@ ROW = "attention_mask[:, None, None, :]"
 BY_TRUTH = f"scores.masked_fill({ROW}.bool(), -1e9)"
 
 
-@share(2)
+@share(4, rest=1)
 @pytest.mark.parametrize(
     ("hidden", "said"),
     [

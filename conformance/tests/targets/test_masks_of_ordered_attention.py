@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 from mistaken_code import adapted, broken
+from proof import share
 
 SOURCE = """
 import torch
@@ -32,6 +33,7 @@ class CausalAttention(nn.Module):
 FORMULA = "multi_head_attention.formula"
 
 
+@share(2, rest=1)
 @pytest.mark.parametrize("hidden", ["~pad_mask", "pad_mask"])
 def test_its_mask_is_read_by_the_keys_that_it_hides(hidden: str, tmp_path: Path) -> None:
     backend = adapted(tmp_path, "CausalAttention", SOURCE.replace("~pad_mask", hidden))
@@ -40,6 +42,7 @@ def test_its_mask_is_read_by_the_keys_that_it_hides(hidden: str, tmp_path: Path)
     assert broken(backend, FORMULA) == []
 
 
+@pytest.mark.proof
 def test_a_mistake_in_its_order_is_not_laid_on_positions(tmp_path: Path) -> None:
     """Positions by which the heads and not the steps are turned change no score."""
     backend = adapted(tmp_path, "CausalAttention", SOURCE.replace(".triu(1)", ".triu(2)"))

@@ -45,6 +45,7 @@ def test_memory_mask_of_its_own_form_has_limits_of_its_own(tmp_path: Path):
     assert set(statuses.values()) == {"pass"}, statuses
 
 
+@pytest.mark.proof
 def test_layer_that_is_causal_by_itself_has_its_memory_mask_judged(tmp_path: Path):
     text = SOURCE.replace("tgt_mask=None, ", "").replace(
         OWN, "own = torch.ones(steps, steps, dtype=torch.bool).tril().view(1, 1, steps, steps)"

@@ -80,6 +80,7 @@ def adapted(folder: Path, source: str) -> Any:
     return attentest.adapted(f"{path}:TextLM")
 
 
+@pytest.mark.proof
 def test_layers_between_other_items_of_a_list_are_read(tmp_path: Path) -> None:
     made = adapted(tmp_path, SOURCE)
     assert made.components == ("language_model",)

@@ -110,7 +110,7 @@ SOUND = {
 }
 
 
-@share(6)
+@share(12, rest=1)
 @pytest.mark.parametrize("case", list(SOUND))
 def test_norms_of_queries_and_keys_and_turned_parts_are_judged(tmp_path: Path, case: str) -> None:
     code, choices = SOUND[case]

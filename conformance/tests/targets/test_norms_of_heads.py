@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 from mistaken_code import adapted, asked_or_broken, broken
+from proof import share
 
 from attentest.targets.adapt import Unclear
 
@@ -50,6 +51,7 @@ def with_norms(made: str) -> str:
     return CODE.replace(NORMS, f"self.q_norm, self.k_norm = ({made} for _ in range(2))")
 
 
+@share(3, rest=1)
 @pytest.mark.parametrize(
     ("made", "epsilon"),
     [
@@ -86,6 +88,7 @@ def test_layer_norms_of_heads_are_a_question(tmp_path: Path, made: str) -> None:
         adapted(tmp_path, "Attention", with_norms(made))
 
 
+@share(2, rest=1)
 @pytest.mark.parametrize(
     ("right", "wrong"),
     [
@@ -101,6 +104,7 @@ def test_mistakes_are_not_excused(tmp_path: Path, right: str, wrong: str) -> Non
     assert asked_or_broken(tmp_path, "Attention", code, right, wrong, CLAUSES[0])
 
 
+@pytest.mark.proof
 def test_epsilon_is_read_of_the_norm_itself_where_the_numbers_do_not_fit(tmp_path: Path) -> None:
     """The example differs by the mistake, and not by an epsilon that nothing measured."""
     code = with_norms("nn.RMSNorm(self.size, eps=1e-3)")

@@ -36,6 +36,7 @@ BY_WIDTH = SOURCE.replace(
 CLAUSES = ("multi_head_attention.formula",)
 
 
+@pytest.mark.proof
 def test_a_number_of_heads_that_is_called_their_size_is_read_by_its_numbers(tmp_path: Path) -> None:
     backend = adapted(tmp_path, "MultiHeadAttention", SOURCE)
     assert any("head_size is the number of heads" in one for one in backend.assumed)

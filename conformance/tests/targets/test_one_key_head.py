@@ -85,6 +85,7 @@ def attention(folder, style, old="", new="", rest=""):
     return write_files(folder, mqa=text.replace(old, new) + rest) / "mqa.py"
 
 
+@share(3, rest=1)
 @pytest.mark.parametrize("style", [PACKED, PAIR, SINGLE], ids=["packed", "pair", "single"])
 def test_one_head_of_keys_is_judged(tmp_path, style):
     file = attention(tmp_path, style)

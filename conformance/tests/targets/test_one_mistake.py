@@ -77,6 +77,7 @@ def test_layer_with_one_mistake_that_no_design_makes_is_a_violation(
     assert verdict.status is Status.VIOLATION
 
 
+@pytest.mark.proof
 @share(4)
 @pytest.mark.parametrize(
     ("old", "new"),

@@ -93,7 +93,7 @@ def test_values_are_tried_that_the_source_or_the_documentation_names(code, tried
     assert asked == tried
 
 
-@share(2)
+@share(4, rest=1)
 @pytest.mark.parametrize(("code", "component", "slug"), FAULTY)
 def test_a_mistake_beside_an_unrelated_option_is_reported(code, component, slug):
     report = attentest.check(code, component, clauses=[slug])

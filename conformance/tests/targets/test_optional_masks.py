@@ -182,6 +182,7 @@ def test_mistake_in_experts_per_token_does_not_pass(tmp_path: Path) -> None:
     assert asked_or_broken(tmp_path, "MoE", EXPERTS, right, wrong, "mixture_of_experts.formula")
 
 
+@pytest.mark.proof
 def test_part_of_an_abstract_class_is_made_by_the_one_class_that_is_not(tmp_path: Path) -> None:
     backend = adapted(tmp_path, "MultiHeadAttention", ABSTRACT)
     assert broken(backend, "multi_head_attention.formula") == []

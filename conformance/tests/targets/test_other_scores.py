@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 from mistaken_code import adapted, broken
+from proof import share
 
 from attentest.targets.adapt import Unclear
 
@@ -76,6 +77,7 @@ def changed(*pairs: tuple[str, str]) -> str:
     return source
 
 
+@share(2, rest=1)
 @pytest.mark.parametrize(
     ("name", "change", "said"),
     [

@@ -62,7 +62,7 @@ ODD = (
 )
 
 
-@share(2)
+@share(6, rest=1)
 @pytest.mark.parametrize("component", sorted(set(COMPONENTS)))
 def test_a_module_of_another_component_raises_nothing(component):
     for build in (storage.Packed, layers.LongNames, models.Translator, parts.Lookup, *ODD):

@@ -71,6 +71,7 @@ FORMULA = "multi_head_attention.formula"
 TURNS = "turn(q, self.cos[:t], self.sin[:t]), turn(k, self.cos[:t], self.sin[:t])"
 
 
+@share(3, rest=1)
 @pytest.mark.parametrize(
     ("name", "code", "clause"),
     [
@@ -171,6 +172,7 @@ def test_scale_that_is_missing_is_asked_about_where_a_name_only_hints(tmp_path: 
         adapted(tmp_path, "SharedHeadAttention", code)
 
 
+@pytest.mark.proof
 def test_question_about_ordered_attention_names_the_line(tmp_path: Path) -> None:
     code = TURNED.replace("torch.cat((-b, a)", "torch.cat((b, -a)")
     with pytest.raises(Unclear, match=r"first step that differs is .*own\.py:8 "):
@@ -191,7 +193,7 @@ def test_gated_network_with_one_mistake_is_a_violation(new: str, tmp_path: Path)
     assert broken(adapted(tmp_path, "PlainMLP", code), "feed_forward.formula")
 
 
-@share(2)
+@share(4, rest=1)
 @pytest.mark.parametrize(
     "new",
     [

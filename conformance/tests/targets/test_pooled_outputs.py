@@ -59,7 +59,7 @@ def test_a_mean_that_counts_padding_is_named(code: str, pooled: str, tmp_path: P
     assert COUNTED in said(tmp_path, code.replace("self.head(x)", pooled))
 
 
-@share(4, rest=1)
+@share(8, rest=1)
 @pytest.mark.parametrize("code", [CODE, MASKED], ids=["ids", "mask"])
 @pytest.mark.parametrize(
     "pooled",

@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from proof import share
 from torch import Tensor, nn
 from torch.nn import functional
 
@@ -148,6 +149,7 @@ class SameAttention(CrossAttention):
         return self.inner(tgt, src, tgt[:, :1] + 0 * src, need_weights=False)[0]
 
 
+@share(2, rest=1)
 @pytest.mark.parametrize(
     ("thing", "status"), [(CrossAttention, "pass"), (SameAttention, "question")]
 )

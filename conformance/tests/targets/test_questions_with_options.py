@@ -43,7 +43,7 @@ def question(folder: Path, name: str, right: str = "", wrong: str = "") -> str:
     return str(asked.value)
 
 
-@share(5)
+@share(10, rest=1)
 @pytest.mark.parametrize("name", ASKED)
 def test_question_names_the_option_that_was_tried(tmp_path: Path, name: str) -> None:
     options, reading = ASKED[name]

@@ -4,6 +4,7 @@ from pathlib import Path
 from textwrap import dedent
 
 import pytest
+from proof import share
 
 from attentest import check
 from attentest.targets.adapt.reading import Unclear
@@ -165,6 +166,7 @@ def test_frequencies_of_an_odd_width_may_be_its_own(tmp_path, wrong):
     assert broken(target, "rotary.odd-width") == ["rotary.odd-width"] * wrong
 
 
+@share(2, rest=1)
 @pytest.mark.parametrize("wrong", [False, True])
 def test_fields_that_are_read_where_there_is_dropout_are_given(tmp_path, wrong):
     code = CONFIGURED.replace("self.drop(scores", "F.dropout(scores") if wrong else CONFIGURED
@@ -173,6 +175,7 @@ def test_fields_that_are_read_where_there_is_dropout_are_given(tmp_path, wrong):
     assert broken(target, *clauses) == [clauses[1]] * wrong
 
 
+@pytest.mark.proof
 def test_random_features_are_no_mistake_in_the_formula(tmp_path):
     target = written(tmp_path, FEATURES, "Attention")
     with pytest.raises(Unclear, match="its buffer projection are drawn when it is built"):

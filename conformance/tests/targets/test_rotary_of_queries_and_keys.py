@@ -45,6 +45,7 @@ def test_result_that_is_right_says_the_convention(tmp_path: Path, right: str, wr
     assert broken(backend, "rotary.formula")
 
 
+@pytest.mark.proof
 def test_line_is_that_of_the_wrong_result(tmp_path: Path) -> None:
     right, wrong = MISTAKES[0]
     backend = adapted(tmp_path, "apply_rotary_emb", CODE.replace(right, wrong))

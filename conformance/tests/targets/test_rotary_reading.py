@@ -76,7 +76,7 @@ def read(file, name, folder=FOLDER, **reading):
     return load(f"{folder / file}.py:{name}", reading or None)
 
 
-@share(2)
+@share(4, rest=1)
 @pytest.mark.parametrize("file", SOUND)
 def test_sound_rotary_positions_conform_as_read(file):
     name, shown = SOUND[file]
@@ -86,7 +86,7 @@ def test_sound_rotary_positions_conform_as_read(file):
     assert any("rotary_pairs" in one for one in backend.assumed)
 
 
-@share(2)
+@share(4, rest=1)
 @pytest.mark.parametrize(("file", "right", "wrong"), WRONG, ids=[one for one, *_ in WRONG])
 def test_wrong_twin_is_reported(file, right, wrong, tmp_path):
     source = (FOLDER / f"{file}.py").read_text()

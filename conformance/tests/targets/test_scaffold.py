@@ -123,6 +123,7 @@ def test_the_first_run_fails_and_leads_the_way(
     assert "Write attention: softmax(query key^T / sqrt(E)) value" in said
 
 
+@pytest.mark.proof
 def test_every_part_that_is_to_be_written_says_so(
     written: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

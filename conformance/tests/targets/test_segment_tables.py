@@ -25,6 +25,7 @@ class Encoder(nn.Module):
 """
 
 
+@pytest.mark.proof
 def test_a_number_of_segments_is_no_inner_width(tmp_path: Path) -> None:
     backend = adapted(tmp_path, "Encoder", read(""))
     assert any("n_segments" in one for one in backend.understood)

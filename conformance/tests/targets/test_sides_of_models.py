@@ -56,6 +56,7 @@ def test_embeddings_that_are_scaled_on_no_side_are_a_choice(tmp_path: Path) -> N
     assert not broken(backend, "model.formula")
 
 
+@pytest.mark.proof
 def test_function_that_turns_queries_is_part_of_the_decoder_only_model_that_calls_it() -> None:
     file = SUPPORT / "wild_language_models" / "every_two.py"
     inside = {one.name: one.inside for one in members(str(file)) or ()}

@@ -33,6 +33,7 @@ def inferred(folder: Path, source: str) -> Inferred:
     return infer(file_modules.load(path).LanguageModel, "LanguageModel", Reading())
 
 
+@pytest.mark.proof
 def test_table_that_begins_behind_two_rows_of_padding_is_read(tmp_path: Path) -> None:
     found = inferred(tmp_path, with_rows_from(2))
     assert found.choices["position_offset"] == 2.0

@@ -17,6 +17,7 @@ WILD = SUPPORT / "wild"
 sys.path.insert(0, str(WILD))
 
 
+@pytest.mark.proof
 def test_attention_with_a_scale_in_single_precision_is_judged_in_it():
     target = str(WILD / "published.py:scaled_dot_product_attention")
     read = attentest.adapted(target)
@@ -191,6 +192,7 @@ class CausalBlock(nn.Module):
 """
 
 
+@pytest.mark.proof
 def test_causal_layer_with_a_constant_in_single_precision_is_judged_in_it(tmp_path):
     (tmp_path / "own.py").write_text(CAUSAL)
     read = attentest.adapted(f"{tmp_path / 'own.py'}:CausalBlock", component="encoder_layer")

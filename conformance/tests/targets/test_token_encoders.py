@@ -79,7 +79,7 @@ def class_of(file: str, name: str) -> Any:
     return getattr(module, name)
 
 
-@share(5)
+@share(10, rest=1)
 @pytest.mark.parametrize(("target", "said"), [(one, rest) for one, *rest in SOUND])
 def test_the_stack_of_a_sound_encoder_is_read_and_conforms(target: str, said: list[str]) -> None:
     backend = adapted(WILD, target)
@@ -90,7 +90,7 @@ def test_the_stack_of_a_sound_encoder_is_read_and_conforms(target: str, said: li
     assert not broken(backend)
 
 
-@share(8)
+@share(16, rest=1)
 @pytest.mark.parametrize(("file", "name", "old", "new"), MISTAKES)
 def test_mistakes_in_encoders_are_detected(
     file: str, name: str, old: str, new: str, tmp_path: Path

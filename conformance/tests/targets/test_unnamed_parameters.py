@@ -26,6 +26,7 @@ def _neutral(folder: Path, right: str = "", wrong: str = "") -> str:
     return f"{file}:Transformer"
 
 
+@pytest.mark.proof
 @pytest.mark.parametrize("seconds", [0.0, pytest.param(60.0, marks=pytest.mark.proof)])
 def test_sound_model_is_read_or_asked_about_however_long_it_takes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seconds: float

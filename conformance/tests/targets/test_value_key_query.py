@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 from mistaken_code import adapted, broken
+from proof import share
 from standalone import run_without_suite
 
 import attentest
@@ -47,6 +48,7 @@ class TransformerBlock(nn.Module):
 FORMULA = "encoder.layer-formula"
 
 
+@share(3, rest=1)
 @pytest.mark.parametrize("names", ["value, key, query", "v, k, q", "queries, keys, values"])
 def test_block_is_read_by_the_names_and_says_so(names: str, tmp_path: Path) -> None:
     source = BLOCK

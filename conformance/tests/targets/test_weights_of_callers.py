@@ -114,7 +114,7 @@ def test_functions_of_weights_conform(
     assert broken(backend, *clauses) == []
 
 
-@share(3, rest=1)
+@share(6, rest=1)
 @pytest.mark.parametrize(
     ("code", "name", "right", "wrong"),
     [

@@ -126,7 +126,7 @@ def broken(backend: Backend, names: list[str]) -> dict[str, str]:
 pytestmark = pytest.mark.filterwarnings("ignore:enable_nested_tensor")
 
 
-@share(12)
+@share(24, rest=1)
 @pytest.mark.parametrize(
     ("target", "said"),
     [(one, rest) for one, *rest in SOUND],

@@ -142,6 +142,7 @@ class SentenceEncoder(nn.Module):
 """
 
 
+@pytest.mark.proof
 def test_an_encoder_that_sees_its_tokens_conforms(tmp_path: Path) -> None:
     backend = adapted(tmp_path, "SentenceEncoder", ENCODER)
     assert not any("inverted" in one for one in backend.assumed)
