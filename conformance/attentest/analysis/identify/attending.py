@@ -97,7 +97,12 @@ def attending(probe: Probe, base: Choices, parts: Sequence[Value] = ("whole",)) 
     capped = _capped(station, small, base, order) if probe.component == ATTENTION else ()
     fitting = _Fitting(station)
     ways = chain(exact, solved, capped)
-    return next((one for one in ways if fitting(one) and small.fits(one)), None)
+    return next((one for one in ways if fitting(one) and _fits_small(small, one)), None)
+
+
+def _fits_small(small: Station, choices: Choices) -> bool:
+    """Return whether small queries and keys fit as well, where norms of them have an epsilon."""
+    return choices.query_key_norm == "none" or small.fits(choices)
 
 
 def _near(
