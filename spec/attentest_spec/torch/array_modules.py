@@ -84,7 +84,7 @@ def module_on_arrays(
             """Set the mode, of the objects that have one as well."""
             super().train(mode)
             for one in objects_in(self._held):
-                if isinstance(vars(one).get("training"), bool):
+                if isinstance(getattr(one, "training", None), bool):
                     object.__setattr__(one, "training", mode)
             return self
 

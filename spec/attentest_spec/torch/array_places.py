@@ -1,15 +1,21 @@
 """Where an object holds the arrays of real numbers that a call of it reads."""
 
-import dis
-import inspect
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from types import CodeType, FunctionType
+from types import FunctionType
 from typing import Any
 
 import numpy as np
 
 from attentest_spec.contract import Unsupported
+from attentest_spec.torch.array_reads import (
+    codes_of,
+    functions_called,
+    is_read,
+    methods_of,
+    names_read,
+    names_written,
+)
 
 Path = tuple[str, ...]
 """The names by which something is reached from an object."""
@@ -70,14 +76,33 @@ def parameter_places(made: Any, called: Callable[..., Any], tables: set[Path]) -
 
 
 def array_places(made: Any, called: Callable[..., Any]) -> list[ArrayPlace]:
-    """Return the places of all arrays of real numbers in an object that its call reads."""
-    read = _names_read([type(one) for one in objects_in(made)], called)
-    return list(_within(made, (), read, {id(made)}))
+    """Return the places of all arrays of real numbers in an object that its call reads.
+
+    What the call itself writes, such as a cache, is none.
+    """
+    kinds = {type(one) for one in objects_in(made)}
+    functions = functions_called(kinds, called)
+    names = _Names(names_read(functions), {one: names_written(one, functions) for one in kinds})
+    return list(_within(made, (), names, {id(made)}))
 
 
-def _within(owner: Any, path: Path, read: set[str], seen: set[int]) -> Iterator[ArrayPlace]:
+@dataclass(frozen=True)
+class _Names:
+    """The names that a call reads of all objects, and those that it writes of each class."""
+
+    read: set[str]
+    written: Mapping[type, set[str]]
+
+    def count(self, owner: Any, key: Any) -> bool:
+        """Say whether what `owner` holds as `key` may hold parameters."""
+        if is_collection(owner) or _is_variable(owner):
+            return True
+        return is_read(key, self.read) and key not in self.written.get(type(owner), ())
+
+
+def _within(owner: Any, path: Path, read: _Names, seen: set[int]) -> Iterator[ArrayPlace]:
     for key, value in items_of(owner):
-        if not (is_collection(owner) or key in read or _is_variable(owner)):
+        if not read.count(owner, key):
             continue
         inside = path if _is_variable(owner) else (*path, str(key).replace(".", "_"))
         if _is_real(value):
@@ -103,9 +128,14 @@ def items_of(owner: Any) -> list[tuple[Any, Any]]:
         return list(owner.items())
     if isinstance(owner, list | tuple):
         return list(enumerate(owner))
-    slots = {name for one in type(owner).__mro__ for name in vars(one).get("__slots__", ())}
+    slots = {name for one in type(owner).__mro__ for name in _slots(one)}
     held = {name: getattr(owner, name) for name in sorted(slots) if hasattr(owner, name)}
     return [*held.items(), *getattr(owner, "__dict__", {}).items()]
+
+
+def _slots(kind: type) -> tuple[str, ...]:
+    own = vars(kind).get("__slots__", ())
+    return (own,) if isinstance(own, str) else tuple(own)
 
 
 def is_collection(owner: Any) -> bool:
@@ -120,8 +150,14 @@ def _is_variable(owner: Any) -> bool:
 
 def _is_real(value: Any) -> bool:
     """Say whether a value is an array of real numbers with an axis."""
-    is_array = isinstance(value, np.ndarray) or type(value).__module__.startswith("jax")
+    is_array = isinstance(value, np.ndarray) or _is_of_jax(value)
     return is_array and np.ndim(value) > 0 and np.issubdtype(np.asarray(value).dtype, np.floating)
+
+
+def _is_of_jax(value: Any) -> bool:
+    """Say whether a value is an array of JAX; a key of its random numbers is none."""
+    held = getattr(value, "dtype", None)
+    return type(value).__module__.startswith("jax") and isinstance(held, np.dtype)
 
 
 def _holds(value: Any) -> bool:
@@ -130,7 +166,8 @@ def _holds(value: Any) -> bool:
         return True
     root = type(value).__module__.partition(".")[0]
     written = root not in ("builtins", "numpy", "jax", "jaxlib", "torch")
-    return written and hasattr(value, "__dict__") and not isinstance(value, type | FunctionType)
+    has_state = hasattr(value, "__dict__") or hasattr(type(value), "__slots__")
+    return written and has_state and not isinstance(value, type | FunctionType)
 
 
 def objects_in(made: Any) -> list[Any]:
@@ -178,54 +215,5 @@ _RANDOM = frozenset(["random", "randn", "rand", "normal", "uniform", "standard_n
 
 def _draws(kind: type) -> bool:
     """Say whether a method of a class names random numbers."""
-    names = {name for one in _methods(kind) for code in _codes(one) for name in code.co_names}
+    names = {name for one in methods_of(kind) for code in codes_of(one) for name in code.co_names}
     return bool(_RANDOM & names)
-
-
-def _names_read(kinds: list[type], called: Callable[..., Any]) -> set[str]:
-    """Return the names that a call reads of objects of some classes, as far as code shows it."""
-    methods = [one for kind in kinds for one in _methods(kind)]
-    named = {one.__name__: one for one in methods}
-    left = [inspect.unwrap(called), *(one for one in methods if one.__name__ in CALLS)]
-    names: set[str] = set()
-    done: set[Any] = set()
-    while left:
-        function = left.pop()
-        if not inspect.isfunction(function) or function in done:
-            continue
-        done.add(function)
-        found = {name for code in _codes(function) for name in _loaded(code)}
-        names |= found
-        left += [named[name] for name in found if name in named]
-        left += [function.__globals__[name] for name in found if name in function.__globals__]
-    return names
-
-
-CALLS = ("__call__", "forward")
-"""The methods by which an object is called, the likeliest first."""
-
-
-def _methods(kind: type) -> Iterator[FunctionType]:
-    """Yield the functions that a class and its bases define, those of properties included."""
-    for one in kind.__mro__:
-        for value in vars(one).values():
-            plain = value.fget if isinstance(value, property) else value
-            plain = getattr(plain, "__func__", plain)
-            if inspect.isfunction(plain):
-                yield plain
-
-
-def _codes(function: Callable[..., Any]) -> Iterator[CodeType]:
-    left = [inspect.unwrap(function).__code__]
-    while left:
-        code = left.pop()
-        yield code
-        left += [one for one in code.co_consts if isinstance(one, CodeType)]
-
-
-def _loaded(code: CodeType) -> Iterator[str]:
-    """Yield the names that code loads, and its strings: `getattr` and dictionaries take these."""
-    for one in dis.get_instructions(code):
-        if one.opname.startswith(("LOAD_ATTR", "LOAD_METHOD", "LOAD_GLOBAL", "LOAD_NAME")):
-            yield str(one.argval)
-    yield from (one for one in code.co_consts if isinstance(one, str))
