@@ -1,5 +1,7 @@
 """Where an object holds the arrays of real numbers that a call of it reads."""
 
+import copy
+import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import FunctionType
@@ -9,6 +11,7 @@ import numpy as np
 
 from attentest_spec.contract import Unsupported
 from attentest_spec.torch.array_reads import (
+    BACKWARD,
     codes_of,
     functions_called,
     is_read,
@@ -154,6 +157,12 @@ def _is_real(value: Any) -> bool:
     return is_array and np.ndim(value) > 0 and np.issubdtype(np.asarray(value).dtype, np.floating)
 
 
+def array_of(result: Any) -> Any:
+    """Return the array that a result holds as `data`, as in engines of gradients, or the result."""
+    held = dict(items_of(result)).get("data") if _holds(result) else None
+    return held if isinstance(held, np.ndarray) and not is_collection(result) else result
+
+
 def _is_of_jax(value: Any) -> bool:
     """Say whether a value is an array of JAX; a key of its random numbers is none."""
     held = getattr(value, "dtype", None)
@@ -173,6 +182,22 @@ def _holds(value: Any) -> bool:
 def objects_in(made: Any) -> list[Any]:
     """Return an object and all objects that it holds, each once."""
     return [one for _, one in [("", made), *objects_held(made)]]
+
+
+def without_backward(made: Any) -> Any:
+    """Return an object without the functions in it that compute gradients: none can be pickled."""
+    if not any(_backward_of(one) for one in objects_in(made)):
+        return made
+    again = copy.deepcopy(made)
+    for one in objects_in(again):
+        for name in _backward_of(one):
+            object.__setattr__(one, name, None)
+    return again
+
+
+def _backward_of(owner: Any) -> list[str]:
+    held = [] if is_collection(owner) else items_of(owner)
+    return [name for name, one in held if BACKWARD.fullmatch(name) and inspect.isfunction(one)]
 
 
 def objects_held(owner: Any, path: str = "", seen: set[int] | None = None) -> list[tuple[str, Any]]:

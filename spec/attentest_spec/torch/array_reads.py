@@ -17,8 +17,8 @@ CALLS = ("__call__", "forward")
 _OPERATORS = re.compile(r"__[ir]?(add|sub|mul|matmul|truediv|pow|neg|getitem)__")
 """Methods that operators call: no code names them."""
 
-_BACKWARD = re.compile(r"_*backward\w*|_*grad(_fn)?")
-"""Names of inner functions that compute gradients later: the call does not run them."""
+BACKWARD = re.compile(r"_*backward\w*|_*grad(_fn)?")
+"""Names of functions that compute gradients later: the call does not run them."""
 
 
 def functions_called(kinds: Collection[type], called: Callable[..., Any]) -> set[FunctionType]:
@@ -44,7 +44,10 @@ def functions_called(kinds: Collection[type], called: Callable[..., Any]) -> set
 def names_read(functions: Collection[FunctionType]) -> set[str]:
     """Return the names that functions load, and their strings: `getattr` takes these."""
     return {
-        name for one in functions for code in codes_of(one) for name in (*_loaded(code), *_begun(code))
+        name
+        for one in functions
+        for code in codes_of(one)
+        for name in (*_loaded(code), *_begun(code))
     }
 
 
@@ -74,7 +77,7 @@ def codes_of(function: Callable[..., Any]) -> Iterator[CodeType]:
         code = left.pop()
         yield code
         inner = [one for one in code.co_consts if isinstance(one, CodeType)]
-        left += [one for one in inner if not _BACKWARD.fullmatch(one.co_name)]
+        left += [one for one in inner if not BACKWARD.fullmatch(one.co_name)]
 
 
 def _loaded(code: CodeType) -> Iterator[str]:
