@@ -4,8 +4,10 @@ import pickle
 from typing import Any
 
 import numpy as np
+import pytest
 import torch
 
+from attentest_spec.contract import Unsupported
 from attentest_spec.torch import module_on_arrays
 
 
@@ -87,6 +89,22 @@ class _Engine:
 
 def _names(kind: type) -> set[str]:
     return {name for name, _ in module_on_arrays(kind)(3).named_parameters()}
+
+
+class _Forgotten:
+    def __init__(self, width: int) -> None:
+        self.weight, self.bias = np.random.randn(width), np.zeros(width)
+
+    def __call__(self, x: Any) -> Any:
+        return x * self.weight
+
+    def backward(self, grad: Any) -> None:
+        self.bias = self.bias - grad
+
+
+def test_an_unread_array_with_the_name_of_a_parameter_is_unsupported() -> None:
+    with pytest.raises(Unsupported, match="holds the array bias, and the code of a call"):
+        module_on_arrays(_Forgotten)(3)
 
 
 def test_arrays_that_a_call_writes_are_no_parameters() -> None:

@@ -2,6 +2,7 @@
 
 import copy
 import inspect
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import FunctionType
@@ -75,7 +76,24 @@ def parameter_places(made: Any, called: Callable[..., Any], tables: set[Path]) -
             f"{type(made).__name__} holds arrays, and the code of a call reads none of them by "
             f"its name"
         )
+    _demand_read(made, called)
     return [one for one in places if one.path not in tables]
+
+
+_OWN_NAMES = re.compile(r"(weights?|w|bias|b|gamma|beta)(\d*|_?[qko])", re.IGNORECASE)
+"""Names of parameters: no gradient and no moment of an optimiser has one of them."""
+
+
+def _demand_read(made: Any, called: Callable[..., Any]) -> None:
+    """Raise Unsupported for an array with the name of a parameter that no call reads."""
+    read = names_read(functions_called({type(one) for one in objects_in(made)}, called))
+    for owner in objects_in(made):
+        for name, one in items_of(owner):
+            if _is_real(one) and _OWN_NAMES.fullmatch(name) and not is_read(name, read):
+                raise Unsupported(
+                    f"{type(owner).__name__} holds the array {name}, and the code of a call of "
+                    f"{type(made).__name__} does not read it"
+                )
 
 
 def array_places(made: Any, called: Callable[..., Any]) -> list[ArrayPlace]:
