@@ -14,13 +14,17 @@ from attentest_spec.torch.array_constructors import sources_of_random_numbers, w
 from attentest_spec.torch.array_parts import Part, called_as_modules, called_method, parts_of
 from attentest_spec.torch.array_places import (
     ArrayPlace,
+    Path,
+    array_of,
     array_places,
+    items_of,
     objects_in,
     parameter_places,
     put_all,
     tables_of,
+    without_backward,
 )
-from attentest_spec.torch.arrays import LIBRARIES, on_arrays
+from attentest_spec.torch.arrays import LIBRARIES, narrowed, on_arrays
 from attentest_spec.torch.values import to_tensor
 
 
@@ -54,6 +58,7 @@ def module_on_arrays(
             self._held = make()
             tables = tables_of(self._held, called, make)
             places = parameter_places(self._held, called, tables)
+            self._single = rounded and _are_single(self._held, called, tables)
             self._paths = {one.path for one in places}  # a call may leave other arrays behind
             known: dict[int, nn.Parameter] = {}
             for one in places:
@@ -74,22 +79,24 @@ def module_on_arrays(
                 try:
                     put_all(places, values)
                     with called_as_modules(parts) if parts else nullcontext():
-                        return called(self._held, *args, **named)
+                        return array_of(called(self._held, *args, **named))
                 finally:  # JAX computes gradients with what exists during the call alone
                     put_all(places, before)
 
-            return on_arrays(compute, library, rounded=rounded)(values, args, named)
+            found = on_arrays(compute, library, rounded=rounded)(values, args, named)
+            return narrowed(found, (values, args, named)) if self._single else found
 
         def train(self, mode: bool = True) -> "OnArrays":
             """Set the mode, of the objects that have one as well."""
             super().train(mode)
             for one in objects_in(self._held):
-                if isinstance(getattr(one, "training", None), bool):
+                if isinstance(dict(items_of(one)).get("training"), bool):
                     object.__setattr__(one, "training", mode)
             return self
 
         def __reduce__(self) -> Any:
-            return _made_again, (kind, library, rounded), vars(self)
+            kept = {**vars(self), "_held": without_backward(self._held)}
+            return _made_again, (kind, library, rounded), kept
 
     wraps(called)(OnArrays.forward)
     _call_alike(OnArrays, kind)
@@ -103,6 +110,12 @@ def module_on_arrays(
         setattr(OnArrays, name, fact)
     made: type[nn.Module] = OnArrays
     return made
+
+
+def _are_single(made: Any, called: Callable[..., Any], tables: set[Path]) -> bool:
+    """Say whether a table is in float32: it makes results of half precision float32."""
+    held = (one for one in array_places(made, called) if one.path in tables)
+    return any(one.array.dtype == np.float32 for one in held)
 
 
 def _call_alike(new: type, kind: type) -> None:

@@ -1,5 +1,6 @@
 """Objects that an object of NumPy holds: each is called as a module while the whole is called."""
 
+import inspect
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache, partial
@@ -7,7 +8,8 @@ from typing import Any
 
 from torch import nn
 
-from attentest_spec.torch.array_places import CALLS, objects_held
+from attentest_spec.torch.array_places import objects_held
+from attentest_spec.torch.array_reads import CALLS
 from attentest_spec.torch.arrays import by_tensors, on_arrays
 
 _MODULE = "_module_of_tensors"
@@ -23,11 +25,22 @@ class Part(nn.Module):
 
 
 def called_method(kind: type) -> Callable[..., Any]:
-    """Return the method by which objects of a class are called; AttributeError for none."""
+    """Return the method by which objects of a class are called; AttributeError for none.
+
+    A `__call__` that gives all its arguments to `forward` is that one, as in a class of modules.
+    """
     found = next((vars(one)["__call__"] for one in kind.__mro__ if "__call__" in vars(one)), None)
     own: Any = kind
-    method: Callable[..., Any] = found or own.forward
+    method: Callable[..., Any] = own.forward if not found or _gives_all(found) else found
     return method
+
+
+def _gives_all(method: Any) -> bool:
+    """Say whether a method is `return self.forward(*args, **kwargs)`."""
+    if not inspect.isfunction(method) or method.__code__.co_names != ("forward",):
+        return False
+    _, *rest = inspect.signature(method).parameters.values()
+    return bool(rest) and all(one.kind in (one.VAR_POSITIONAL, one.VAR_KEYWORD) for one in rest)
 
 
 def parts_of(whole: nn.Module, made: Any) -> list[tuple[Part, Any]]:
@@ -42,7 +55,7 @@ def parts_of(whole: nn.Module, made: Any) -> list[tuple[Part, Any]]:
 
 
 def _is_called(owner: Any) -> bool:
-    return any(hasattr(type(owner), name) for name in CALLS)
+    return any(name in vars(one) for one in type(owner).__mro__ for name in CALLS)
 
 
 def _has_slots(kind: type) -> bool:

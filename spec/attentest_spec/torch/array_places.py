@@ -1,15 +1,25 @@
 """Where an object holds the arrays of real numbers that a call of it reads."""
 
-import dis
+import copy
 import inspect
-from collections.abc import Callable, Iterator, Sequence
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from types import CodeType, FunctionType
+from types import FunctionType
 from typing import Any
 
 import numpy as np
 
 from attentest_spec.contract import Unsupported
+from attentest_spec.torch.array_reads import (
+    BACKWARD,
+    codes_of,
+    functions_called,
+    is_read,
+    methods_of,
+    names_read,
+    names_written,
+)
 
 Path = tuple[str, ...]
 """The names by which something is reached from an object."""
@@ -66,18 +76,54 @@ def parameter_places(made: Any, called: Callable[..., Any], tables: set[Path]) -
             f"{type(made).__name__} holds arrays, and the code of a call reads none of them by "
             f"its name"
         )
+    _demand_read(made, called)
     return [one for one in places if one.path not in tables]
 
 
+_OWN_NAMES = re.compile(r"(weights?|w|bias|b|gamma|beta)(\d*|_?[qko])", re.IGNORECASE)
+"""Names of parameters: no gradient and no moment of an optimiser has one of them."""
+
+
+def _demand_read(made: Any, called: Callable[..., Any]) -> None:
+    """Raise Unsupported for an array with the name of a parameter that no call reads."""
+    read = names_read(functions_called({type(one) for one in objects_in(made)}, called))
+    for owner in objects_in(made):
+        for name, one in items_of(owner):
+            if _is_real(one) and _OWN_NAMES.fullmatch(name) and not is_read(name, read):
+                raise Unsupported(
+                    f"{type(owner).__name__} holds the array {name}, and the code of a call of "
+                    f"{type(made).__name__} does not read it"
+                )
+
+
 def array_places(made: Any, called: Callable[..., Any]) -> list[ArrayPlace]:
-    """Return the places of all arrays of real numbers in an object that its call reads."""
-    read = _names_read([type(one) for one in objects_in(made)], called)
-    return list(_within(made, (), read, {id(made)}))
+    """Return the places of all arrays of real numbers in an object that its call reads.
+
+    What the call itself writes, such as a cache, is none.
+    """
+    kinds = {type(one) for one in objects_in(made)}
+    functions = functions_called(kinds, called)
+    names = _Names(names_read(functions), {one: names_written(one, functions) for one in kinds})
+    return list(_within(made, (), names, {id(made)}))
 
 
-def _within(owner: Any, path: Path, read: set[str], seen: set[int]) -> Iterator[ArrayPlace]:
+@dataclass(frozen=True)
+class _Names:
+    """The names that a call reads of all objects, and those that it writes of each class."""
+
+    read: set[str]
+    written: Mapping[type, set[str]]
+
+    def count(self, owner: Any, key: Any) -> bool:
+        """Say whether what `owner` holds as `key` may hold parameters."""
+        if is_collection(owner) or _is_variable(owner):
+            return True
+        return is_read(key, self.read) and key not in self.written.get(type(owner), ())
+
+
+def _within(owner: Any, path: Path, read: _Names, seen: set[int]) -> Iterator[ArrayPlace]:
     for key, value in items_of(owner):
-        if not (is_collection(owner) or key in read or _is_variable(owner)):
+        if not read.count(owner, key):
             continue
         inside = path if _is_variable(owner) else (*path, str(key).replace(".", "_"))
         if _is_real(value):
@@ -103,9 +149,14 @@ def items_of(owner: Any) -> list[tuple[Any, Any]]:
         return list(owner.items())
     if isinstance(owner, list | tuple):
         return list(enumerate(owner))
-    slots = {name for one in type(owner).__mro__ for name in vars(one).get("__slots__", ())}
+    slots = {name for one in type(owner).__mro__ for name in _slots(one)}
     held = {name: getattr(owner, name) for name in sorted(slots) if hasattr(owner, name)}
     return [*held.items(), *getattr(owner, "__dict__", {}).items()]
+
+
+def _slots(kind: type) -> tuple[str, ...]:
+    own = vars(kind).get("__slots__", ())
+    return (own,) if isinstance(own, str) else tuple(own)
 
 
 def is_collection(owner: Any) -> bool:
@@ -120,8 +171,20 @@ def _is_variable(owner: Any) -> bool:
 
 def _is_real(value: Any) -> bool:
     """Say whether a value is an array of real numbers with an axis."""
-    is_array = isinstance(value, np.ndarray) or type(value).__module__.startswith("jax")
+    is_array = isinstance(value, np.ndarray) or _is_of_jax(value)
     return is_array and np.ndim(value) > 0 and np.issubdtype(np.asarray(value).dtype, np.floating)
+
+
+def array_of(result: Any) -> Any:
+    """Return the array that a result holds as `data`, as in engines of gradients, or the result."""
+    held = dict(items_of(result)).get("data") if _holds(result) else None
+    return held if isinstance(held, np.ndarray) and not is_collection(result) else result
+
+
+def _is_of_jax(value: Any) -> bool:
+    """Say whether a value is an array of JAX; a key of its random numbers is none."""
+    held = getattr(value, "dtype", None)
+    return type(value).__module__.startswith("jax") and isinstance(held, np.dtype)
 
 
 def _holds(value: Any) -> bool:
@@ -130,12 +193,29 @@ def _holds(value: Any) -> bool:
         return True
     root = type(value).__module__.partition(".")[0]
     written = root not in ("builtins", "numpy", "jax", "jaxlib", "torch")
-    return written and hasattr(value, "__dict__") and not isinstance(value, type | FunctionType)
+    has_state = hasattr(value, "__dict__") or hasattr(type(value), "__slots__")
+    return written and has_state and not isinstance(value, type | FunctionType)
 
 
 def objects_in(made: Any) -> list[Any]:
     """Return an object and all objects that it holds, each once."""
     return [one for _, one in [("", made), *objects_held(made)]]
+
+
+def without_backward(made: Any) -> Any:
+    """Return an object without the functions in it that compute gradients: none can be pickled."""
+    if not any(_backward_of(one) for one in objects_in(made)):
+        return made
+    again = copy.deepcopy(made)
+    for one in objects_in(again):
+        for name in _backward_of(one):
+            object.__setattr__(one, name, None)
+    return again
+
+
+def _backward_of(owner: Any) -> list[str]:
+    held = [] if is_collection(owner) else items_of(owner)
+    return [name for name, one in held if BACKWARD.fullmatch(name) and inspect.isfunction(one)]
 
 
 def objects_held(owner: Any, path: str = "", seen: set[int] | None = None) -> list[tuple[str, Any]]:
@@ -178,54 +258,5 @@ _RANDOM = frozenset(["random", "randn", "rand", "normal", "uniform", "standard_n
 
 def _draws(kind: type) -> bool:
     """Say whether a method of a class names random numbers."""
-    names = {name for one in _methods(kind) for code in _codes(one) for name in code.co_names}
+    names = {name for one in methods_of(kind) for code in codes_of(one) for name in code.co_names}
     return bool(_RANDOM & names)
-
-
-def _names_read(kinds: list[type], called: Callable[..., Any]) -> set[str]:
-    """Return the names that a call reads of objects of some classes, as far as code shows it."""
-    methods = [one for kind in kinds for one in _methods(kind)]
-    named = {one.__name__: one for one in methods}
-    left = [inspect.unwrap(called), *(one for one in methods if one.__name__ in CALLS)]
-    names: set[str] = set()
-    done: set[Any] = set()
-    while left:
-        function = left.pop()
-        if not inspect.isfunction(function) or function in done:
-            continue
-        done.add(function)
-        found = {name for code in _codes(function) for name in _loaded(code)}
-        names |= found
-        left += [named[name] for name in found if name in named]
-        left += [function.__globals__[name] for name in found if name in function.__globals__]
-    return names
-
-
-CALLS = ("__call__", "forward")
-"""The methods by which an object is called, the likeliest first."""
-
-
-def _methods(kind: type) -> Iterator[FunctionType]:
-    """Yield the functions that a class and its bases define, those of properties included."""
-    for one in kind.__mro__:
-        for value in vars(one).values():
-            plain = value.fget if isinstance(value, property) else value
-            plain = getattr(plain, "__func__", plain)
-            if inspect.isfunction(plain):
-                yield plain
-
-
-def _codes(function: Callable[..., Any]) -> Iterator[CodeType]:
-    left = [inspect.unwrap(function).__code__]
-    while left:
-        code = left.pop()
-        yield code
-        left += [one for one in code.co_consts if isinstance(one, CodeType)]
-
-
-def _loaded(code: CodeType) -> Iterator[str]:
-    """Yield the names that code loads, and its strings: `getattr` and dictionaries take these."""
-    for one in dis.get_instructions(code):
-        if one.opname.startswith(("LOAD_ATTR", "LOAD_METHOD", "LOAD_GLOBAL", "LOAD_NAME")):
-            yield str(one.argval)
-    yield from (one for one in code.co_consts if isinstance(one, str))

@@ -23,7 +23,13 @@ from attentest.targets.adapt.masks import Style, is_length
 from attentest.targets.adapt.objects.mask_holders import holders_of
 from attentest.targets.adapt.probing import Probe
 from attentest.targets.adapt.reading import Attempt, Contrary, Misused, Reading, Unclear
-from attentest.targets.adapt.ungiven import needed_masks, own_order, with_masks, with_optional_masks
+from attentest.targets.adapt.ungiven import (
+    hides_all,
+    needed_masks,
+    own_order,
+    with_masks,
+    with_optional_masks,
+)
 from attentest.targets.adapt.unspecified import samples
 from attentest.targets.adapt.unspecified.frozen_tables import demand_trained
 from attentest.targets.adapt.unspecified.gates import demand_network
@@ -127,7 +133,7 @@ def _placed(code: Code, adapter: Adapter, only: str) -> tuple[Probe, Adapter, in
                 fitting = []
                 for tried in ways:
                     found, refusals = probing.with_layout(probe, tried, only, given)
-                    if not refusals:
+                    if not refusals and not hides_all(probe, found, given, keys):
                         fitting.append(found)
                         if _is_finite(probe.called(found, given)):
                             break

@@ -2,15 +2,19 @@
 
 import inspect
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
+
+import torch
+from torch import Tensor
 
 from attentest.targets.adapt import arguments, masks
 from attentest.targets.adapt.adapter import Adapter
 from attentest.targets.adapt.code import Code
 from attentest.targets.adapt.components import squashed
 from attentest.targets.adapt.names import EPSILON, KEY_WIDTH, OFF, words
+from attentest.targets.adapt.probing import Probe, keys_of
 
 MOST = 4
 """The largest number of arguments that are named; more are counted."""
@@ -74,6 +78,38 @@ def with_optional_masks(adapter: Adapter) -> list[Adapter]:
     """Return `adapter` with masks whose default is None, for code that raises without them."""
     must = _masks_with(adapter, inspect.Parameter.empty)
     return [] if must else _giving(adapter, _masks_with(adapter, None))
+
+
+def hides_all(probe: Probe, adapter: Adapter, given: Mapping[str, Any], keys: int) -> bool:
+    """Say whether code whose masks must be given hides all positions where they are None.
+
+    `np.where(None, scores, -1e9)` does, and raises nothing: None is false there.
+    """
+    needed = _masks_with(adapter, inspect.Parameter.empty)
+    if adapter.needs_mask or not needed:
+        return False
+    without = probe.called(adapter, given)
+    hidden = {
+        **given,
+        **{one: _hidden(adapter, one, keys) for one in given if one in arguments.MASKS},
+    }
+    for tried in _giving(adapter, needed):
+        shown, unseen = probe.called(tried, given), probe.called(tried, hidden)
+        if _alike(shown, without):
+            return False
+        if _alike(unseen, without):
+            return True
+    return False
+
+
+def _hidden(adapter: Adapter, role: str, keys: int) -> Tensor:
+    return torch.zeros((1, 1, 1, keys_of(adapter, role, keys)), dtype=torch.bool)
+
+
+def _alike(one: Tensor | str, other: Tensor | str) -> bool:
+    if isinstance(one, str) or isinstance(other, str) or one.shape != other.shape:
+        return False
+    return torch.allclose(one, other)
 
 
 def needed_masks(adapter: Adapter) -> list[str]:
