@@ -127,7 +127,7 @@ SOUND = [
     (MODULES, "MultiHeadAttention", "multi_head_attention.formula"),
     (MODULES, "LayerNorm", "layer_norm.formula"),
     (MODULES, "LayerNorm", "layer_norm.parameters-trained"),
-    (MODULES, "PositionalEncoding", "positional_encoding.half-precision"),
+    (MODULES, "PositionalEncoding", "positional_encoding.formula"),
     (ENGINE, "FeedForward", "feed_forward.formula"),
     (ENGINE, "FeedForward", "feed_forward.activation-survives-copies"),
 ]

@@ -14,7 +14,6 @@ from attentest_spec.torch.array_constructors import sources_of_random_numbers, w
 from attentest_spec.torch.array_parts import Part, called_as_modules, called_method, parts_of
 from attentest_spec.torch.array_places import (
     ArrayPlace,
-    Path,
     array_of,
     array_places,
     items_of,
@@ -24,7 +23,7 @@ from attentest_spec.torch.array_places import (
     tables_of,
     without_backward,
 )
-from attentest_spec.torch.arrays import LIBRARIES, narrowed, on_arrays
+from attentest_spec.torch.arrays import LIBRARIES, on_arrays
 from attentest_spec.torch.values import to_tensor
 
 
@@ -58,7 +57,6 @@ def module_on_arrays(
             self._held = make()
             tables = tables_of(self._held, called, make)
             places = parameter_places(self._held, called, tables)
-            self._single = rounded and _are_single(self._held, called, tables)
             self._paths = {one.path for one in places}  # a call may leave other arrays behind
             known: dict[int, nn.Parameter] = {}
             for one in places:
@@ -83,8 +81,7 @@ def module_on_arrays(
                 finally:  # JAX computes gradients with what exists during the call alone
                     put_all(places, before)
 
-            found = on_arrays(compute, library, rounded=rounded)(values, args, named)
-            return narrowed(found, (values, args, named)) if self._single else found
+            return on_arrays(compute, library, rounded=rounded)(values, args, named)
 
         def train(self, mode: bool = True) -> "OnArrays":
             """Set the mode, of the objects that have one as well."""
@@ -110,12 +107,6 @@ def module_on_arrays(
         setattr(OnArrays, name, fact)
     made: type[nn.Module] = OnArrays
     return made
-
-
-def _are_single(made: Any, called: Callable[..., Any], tables: set[Path]) -> bool:
-    """Say whether a table is in float32: it makes results of half precision float32."""
-    held = (one for one in array_places(made, called) if one.path in tables)
-    return any(one.array.dtype == np.float32 for one in held)
 
 
 def _call_alike(new: type, kind: type) -> None:

@@ -34,7 +34,7 @@ def on_arrays(
     @wraps(function)
     def on_tensors(*args: Any, **named: Any) -> Any:
         found = call(function, args, named)
-        return narrowed(found, (args, named), torch.float64) if rounded else found
+        return _rounded(found, (args, named)) if rounded else found
 
     # For those who write code that calls it.
     vars(on_tensors)["written_as"] = f"on_arrays({{}}, {library!r}, rounded={rounded})"
@@ -48,8 +48,8 @@ def by_tensors(module: Callable[..., Any], args: Any, named: Any) -> Any:
         return _mapped(module(*given_args, **given_named), to_array)
 
 
-def narrowed(result: Any, given: Any, wide: torch.dtype = torch.float32) -> Any:
-    """Return `result`, of the precision `wide`, in that of its inputs where these have less.
+def _rounded(result: Any, given: Any) -> Any:
+    """Return `result` without double precision where its inputs have less.
 
     The input of its shape says so, and the widest where none has that shape: tables of sines are
     in double precision beside an input in single precision.
@@ -59,7 +59,7 @@ def narrowed(result: Any, given: Any, wide: torch.dtype = torch.float32) -> Any:
     def rounded(one: Tensor) -> Tensor:
         alike = [each for each in floats if each.shape == one.shape] or floats
         widest = max(alike, key=lambda each: torch.finfo(each.dtype).bits)
-        return one.to(widest.dtype) if one.dtype == wide else one
+        return one.to(widest.dtype) if one.dtype == torch.float64 else one
 
     return _mapped(result, rounded) if floats else result
 
