@@ -90,7 +90,7 @@ def test_code_of_jax_may_use_numpy() -> None:
     assert library_of(space["f"]) == "jax"
 
 
-def test_a_class_of_jax_is_one_question(tmp_path: Path) -> None:
+def test_a_class_of_jax_with_one_matrix_is_a_question(tmp_path: Path) -> None:
     code = """
     import jax.numpy as jnp
 
@@ -103,5 +103,5 @@ def test_a_class_of_jax_is_one_question(tmp_path: Path) -> None:
             return jnp.maximum(x @ self.weight, 0)
     """
     write_files(tmp_path, code=code)
-    with pytest.raises(Unclear, match="FeedForward is a class that computes with JAX"):
+    with pytest.raises(Unclear, match="no feed forward can be made out of weight"):
         attentest.adapted(f"{tmp_path / 'code.py'}:FeedForward")
