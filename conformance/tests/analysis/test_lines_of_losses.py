@@ -86,7 +86,7 @@ MISTAKES = [
 ]
 
 
-@share(4, rest=1)
+@share(8, rest=1)
 @pytest.mark.parametrize(("name", "right", "wrong", "computed"), MISTAKES)
 def test_line_of_a_wrong_loss_is_named(
     tmp_path: Path, name: str, right: str, wrong: str, computed: str

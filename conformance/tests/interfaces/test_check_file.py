@@ -62,6 +62,7 @@ class FancyDecoderLayer(nn.Module):
 """
 
 
+@pytest.mark.proof
 def test_a_question_next_to_what_conforms_exits_with_3_and_the_last_line_says_so(tmp_path: Path):
     source = FILE.read_text()
     (tmp_path / "asking.py").write_text(source[: source.index("class Embeddings")] + ASKING)
@@ -168,6 +169,7 @@ def test_class_whose_name_hints_at_a_component_is_judged_where_its_numbers_fit(t
     assert lines[-1].endswith("not judged: EncoderPooling")
 
 
+@pytest.mark.proof
 def test_class_whose_name_hints_at_what_it_is_not_gets_one_sentence(tmp_path: Path):
     (tmp_path / "hints.py").write_text(HINTS)
     result = check(tmp_path / "hints.py", "--clause", "encoder.formula", "--no-shrink")
@@ -253,6 +255,7 @@ class CausalSelfAttention(nn.Module):
 """
 
 
+@pytest.mark.proof
 def test_function_that_turns_heads_is_part_of_the_attention_that_calls_it(tmp_path: Path):
     (tmp_path / "turned.py").write_text(TURNED)
     result = check(tmp_path / "turned.py", "--clause", "multi_head_attention.formula")
@@ -330,6 +333,7 @@ def outer(a, b, c):
 """
 
 
+@pytest.mark.proof
 def test_functions_are_judged_by_the_last_words_of_their_names(tmp_path: Path):
     file = tmp_path / "functions.py"
     file.write_text(FUNCTIONS)

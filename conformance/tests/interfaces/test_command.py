@@ -123,6 +123,7 @@ def test_progress_shows_the_first_cause_as_soon_as_it_is_known():
         assert "It differs." in console.file.getvalue()
 
 
+@pytest.mark.proof
 def test_an_error_that_is_raised_again_and_again_is_told_once():
     words = ("--clause", "attention.formula", "--clause", "attention.shapes")
     raising = MINIATURES.with_name("hostile") / "raises_in_call.py"

@@ -78,6 +78,7 @@ def test_check_says_that_no_numbers_were_compared(target: str) -> None:
     assert "attentest new" in last
 
 
+@pytest.mark.proof
 def test_run_says_that_no_numbers_were_compared(target: str) -> None:
     result = CliRunner().invoke(main, ["run", target, *FEW])
     assert result.exit_code == 3, result.output

@@ -108,7 +108,7 @@ def test_mask_cached_by_shape_is_detected_with_every_seed(slug, seed, model):
     assert verdict.status == "violation", verdict.message
 
 
-@share(12)
+@share(24)
 @pytest.mark.parametrize(
     ("slug", "model", "seed"),
     list(product(IN_USE, REFERENCE_MODELS, range(2))),

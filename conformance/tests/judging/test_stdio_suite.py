@@ -11,6 +11,7 @@ import pytest
 from arrival import GUARD
 from click.testing import CliRunner
 from folders import DOCS, REPOSITORY, SUPPORT
+from proof import share
 
 from attentest.interfaces import python
 from attentest.interfaces.cli.main import main
@@ -80,6 +81,7 @@ def test_a_mistake_is_found_through_the_door_and_named():
     assert "attentest_spec.stdio" in verdict.counterexample.code
 
 
+@share(2, rest=1)
 @pytest.mark.parametrize(
     ("moment", "status", "words"),
     [

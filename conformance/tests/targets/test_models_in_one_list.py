@@ -90,6 +90,7 @@ def test_layers_between_other_items_of_a_list_are_read(tmp_path: Path) -> None:
     assert '"net", 1, 2 * sizes.layers)' in text
 
 
+@pytest.mark.proof
 def test_layers_in_a_model_that_is_a_list_are_read(tmp_path: Path) -> None:
     made = adapted(tmp_path, ALONE)
     assert 'Place("layers.0.packed.weight"' in "\n".join(made.understood)
