@@ -30,6 +30,7 @@ def normed(subject: Subject, *, precision: str = "float64", scale: float = 1.0):
 X = np.array([[[1.0, -2.0, 0.25, 4.0]]])
 
 
+@pytest.mark.proof
 def test_calls_are_repeated_in_the_precision_of_each_part(subject: Subject) -> None:
     answers = [normed(subject, precision=one)(X).output for one in subject.limits.precisions]
     ((ran, text),) = run_without_suite([subject.record.counterexample().code], spec=True)

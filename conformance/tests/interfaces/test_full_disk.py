@@ -52,6 +52,7 @@ def test_full_disk_under_json_costs_no_results(name: str) -> None:
     assert_reported(command(*words, "--json", str(FULL)), shown)
 
 
+@share(3, rest=1)
 @pytest.mark.parametrize("name", ["run", "check", "compare"])
 def test_full_disk_under_html_costs_no_results(name: str) -> None:
     words, shown = COMMANDS[name]

@@ -100,6 +100,7 @@ def test_run_judges_code_and_prints_how_it_is_read(file: Path) -> None:
     assert "1 of 1 judged clauses conform, of 1 in all (1 pass)" in said
 
 
+@pytest.mark.proof
 def test_compare_takes_code(file: Path) -> None:
     result = command("compare", f"{file}:FeedForward", f"{file}:instance")
     assert result.exit_code == 0, result.output

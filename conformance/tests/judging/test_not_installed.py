@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 from folders import SUPPORT
-from proof import item
+from proof import item, share
 
 from attentest.interfaces.cli.main import main
 from attentest.results.stream import schema
@@ -74,6 +74,7 @@ def test_with_nothing_else_installed_a_run_says_what_to_do(monkeypatch: pytest.M
     assert "No backend is installed" in result.output
 
 
+@share(3, rest=1)
 @pytest.mark.parametrize(
     "words",
     [

@@ -233,6 +233,7 @@ SOUND = [
 ]
 
 
+@share(2, rest=1)
 @pytest.mark.parametrize(("code", "name", "clause"), SOUND)
 def test_objects_of_arrays_are_judged(tmp_path: Path, code: str, name: str, clause: str) -> None:
     assert broken(adapted(tmp_path, name, code), clause) == []

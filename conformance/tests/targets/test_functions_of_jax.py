@@ -39,7 +39,7 @@ def causal_mask(n):
 """
 
 
-@share(2, rest=1)
+@share(4, rest=1)
 @pytest.mark.parametrize(
     ("name", "clauses"),
     [

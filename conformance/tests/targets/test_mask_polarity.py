@@ -65,6 +65,7 @@ def test_a_mask_of_rows_is_judged_as_the_user_says(tmp_path: Path) -> None:
     assert broken(backend, FORMULA)
 
 
+@share(2, rest=1)
 @pytest.mark.parametrize("name", ["mask", "attention_mask"])
 def test_a_mask_under_which_padding_sees_padding_alone_is_asked_about(
     tmp_path: Path, name: str
@@ -79,7 +80,7 @@ def test_a_mask_that_hides_is_read_either_way(tmp_path: Path, hidden: str) -> No
     assert broken(backend, FORMULA, "multi_head_attention.masked-keys-ignored") == []
 
 
-@share(2)
+@share(4, rest=1)
 @pytest.mark.parametrize("fill", ["-1e9", "-torch.inf"])
 @pytest.mark.parametrize("hidden", [HIDES, KEEPS])
 def test_a_mask_of_code_that_is_causal_by_itself_is_read_either_way(

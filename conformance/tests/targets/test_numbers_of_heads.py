@@ -53,6 +53,7 @@ def test_a_width_of_heads_stays_one(tmp_path: Path) -> None:
     assert broken(backend, *CLAUSES) == []
 
 
+@pytest.mark.proof
 @pytest.mark.parametrize("source", [SOURCE, pytest.param(BY_WIDTH, marks=pytest.mark.proof)])
 def test_neither_reading_of_a_mistake_is_taken_unasked(tmp_path: Path, source: str) -> None:
     mistaken = source.replace("softmax(-1)", "softmax(-2)")

@@ -102,7 +102,7 @@ def test_factors_of_heads_are_no_mask(tmp_path: Path) -> None:
     assert asked_or_broken(tmp_path, "EncoderBlock", HEADS, right, wrong, "encoder.layer-formula")
 
 
-@share(2)
+@share(4, rest=1)
 @pytest.mark.parametrize(
     ("name", "code", "option"),
     [

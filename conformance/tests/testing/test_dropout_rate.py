@@ -162,6 +162,7 @@ def test_pattern_that_never_changes_is_not_judged():
     assert f"rate of {RATE}" not in message
 
 
+@share(2, rest=1)
 @pytest.mark.parametrize(
     "slug",
     [

@@ -41,6 +41,7 @@ def states(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.glob("*.safetensors")}
 
 
+@share(3, rest=1)
 @pytest.mark.parametrize("after", [1, 2, 5])
 def test_an_interrupted_training_ends_as_one_that_was_not(tmp_path, after):
     whole = learn(PLAIN, **GIVEN)
