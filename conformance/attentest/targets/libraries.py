@@ -1,4 +1,4 @@
-"""The library of arrays that a function computes with: torch, or NumPy or JAX."""
+"""The library of arrays that a function or a class computes with: torch, or NumPy or JAX."""
 
 import dis
 import inspect
@@ -23,8 +23,9 @@ _APART = (
     "takes them. A backend of your own has it judged; see docs/how-to/add-an-implementation.md"
 )
 _WHOLE = (
-    "{0} is a whole model that computes with {1}, and no operation of it can be followed, which "
-    "whole decoder-only models need. Its parts are read one by one: name one of their classes"
+    "{0} is a whole model that computes with {1}. Decoder-only models are read by their "
+    "operations, which cannot be recorded in {1}. Its parts are read one by one: name one of their "
+    "classes"
 )
 
 _OF_TENSORS = frozenset(
@@ -102,7 +103,7 @@ def library_of_class(thing: Any) -> str:
 
 
 def with_tensors(thing: Any, *, rounded: bool) -> Any:
-    """Return `thing`, or a function that calls it with arrays where it computes with these.
+    """Return `thing`, or one that is called with tensors where it computes with arrays.
 
     With `rounded`, results in double precision have the precision of the input.
     """

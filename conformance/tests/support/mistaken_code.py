@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 import attentest
 from attentest.judging.bench import Bench
 from attentest.judging.judge import judge
@@ -15,6 +17,16 @@ def adapted(folder: Path, name: str, source: str, **reading: object) -> Backend:
     file = folder / "own.py"
     file.write_text(source)
     return attentest.adapted(f"{file}:{name}", **reading)
+
+
+def asked(target: object, component: str = "", **reading: object) -> str:
+    """Return the question about `target`, which is one short paragraph."""
+    with pytest.raises(Unclear) as failure:
+        attentest.adapted(target, component, **reading)  # type: ignore[arg-type]
+    text = str(failure.value)
+    assert "\n" not in text
+    assert len(text) < 1000
+    return text
 
 
 def broken(backend: Backend, *clauses: str) -> list[str]:

@@ -5,6 +5,7 @@ import sys
 import pytest
 import torch
 from folders import SUPPORT
+from mistaken_code import asked
 from proof import share
 from torch import nn
 
@@ -12,7 +13,6 @@ import attentest
 from attentest.judging.bench import Bench
 from attentest.judging.judge import judge
 from attentest.results.plan import select
-from attentest.targets.adapt import Unclear
 
 WILD = SUPPORT / "wild"
 sys.path.insert(0, str(WILD))
@@ -37,15 +37,6 @@ UNCOVERED = [
     ("RotaryDecoderLayer", "decoder_layer", "depends on the positions of the keys"),
 ]
 """Sound code that is no component of the spec, the component where the name does not say it."""
-
-
-def asked(target: object, component: str = "", **settled: object) -> str:
-    with pytest.raises(Unclear) as failure:
-        attentest.adapted(target, component, **settled)  # type: ignore[arg-type]
-    text = str(failure.value)
-    assert "\n" not in text
-    assert len(text) < 1000
-    return text
 
 
 @share(9)
@@ -251,17 +242,6 @@ def test_a_documented_shape_that_no_call_takes_gives_way():
     assert report.conforms, str(report)
 
 
-class Turned(nn.Module):
-    """Takes x of shape (seq_len, batch, width), it says; x.shape[1] is the sequence."""
-
-    def __init__(self, d_model, max_len=64):
-        super().__init__()
-        self.table = nn.Parameter(torch.randn(1, max_len, d_model))
-
-    def forward(self, x):
-        return x + self.table[:, : x.size(1)]
-
-
 class NoOutputForOneHead(UnnamedAttention):
     """Leaves out the output projection where there is one head, as a vision library does."""
 
@@ -353,43 +333,6 @@ def test_one_tensor_can_be_key_and_value():
     wrong = {verdict.clause for verdict in report if verdict.status.fails}
     assert wrong <= {"multi_head_attention.indivisible-width-refused"}, str(report)
     assert report["multi_head_attention.formula"].status == "pass"
-
-
-def test_every_fact_names_its_source():
-    report = attentest.check(str(WILD / "attention.py:attention"), clauses=["attention.formula"])
-    read = "\n".join(report.inferred)
-    assert "by the signature" in read
-    assert "(the first that a call takes)" in read
-    assert "--set layout=sequence-first or --set layout=batch-first" in asked(
-        Turned, "positional_encoding"
-    )
-
-
-def test_an_assumption_comes_first_and_strict_reports_it():
-    target = str(WILD / "parts.py:Embeddings")
-    target = target.replace("Embeddings", "TokenEmbedding")
-    slugs = ["embedding.scale", "embedding.lookup"]
-    report = attentest.check(target, clauses=slugs[:1])
-    assert report.inferred[1].startswith("assumed embedding_scale=none, as measured: if you meant")
-    assert report[slugs[0]].status == "deviation"
-    strict = attentest.check(target, clauses=slugs[:1], strict=True)
-    assert strict[slugs[0]].status == "violation"
-    declared = attentest.check(
-        target, clauses=slugs[:1], strict=True, choices={"embedding_scale": "none"}
-    )
-    assert declared[slugs[0]].status == "deviation"
-
-
-class TenfoldEpsilon(nn.LayerNorm):
-    def __init__(self, d_model: int) -> None:
-        super().__init__(d_model, eps=1e-4)
-
-
-def test_an_unusual_epsilon_of_a_norm_is_an_assumption():
-    report = attentest.check(TenfoldEpsilon, "layer_norm", clauses=["layer_norm.formula"])
-    assert report.inferred[1].startswith("assumed norm_epsilon=0.0001, as measured: if you meant")
-    report = attentest.check(nn.LayerNorm, "layer_norm", clauses=["layer_norm.formula"])
-    assert "epsilon=" not in "".join(report.inferred)
 
 
 def flagged(q, k, v, mask=None):

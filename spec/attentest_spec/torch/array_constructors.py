@@ -20,9 +20,8 @@ def sources_of_random_numbers(kind: type, library: str) -> dict[str, Any]:
 
 def _source(name: str, library: str, seed: int) -> Any:
     if library == "numpy":
-        return (
-            np.random.RandomState(seed) if name == "random_state" else np.random.default_rng(seed)
-        )
+        made = np.random.RandomState if name == "random_state" else np.random.default_rng
+        return made(seed)
     if name == "rngs":
         from flax import nnx
 

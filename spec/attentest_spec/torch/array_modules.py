@@ -3,7 +3,7 @@
 import inspect
 from collections.abc import Callable
 from contextlib import nullcontext
-from functools import cache, wraps
+from functools import cache, update_wrapper, wraps
 from typing import Any
 
 import numpy as np
@@ -95,24 +95,13 @@ def module_on_arrays(
             kept = {**vars(self), "_held": without_backward(self._held)}
             return _made_again, (kind, library, rounded), kept
 
-    wraps(called)(OnArrays.forward)
-    _call_alike(OnArrays, kind)
-    facts = {
-        "__signature__": without_sources(kind, library),
-        "__wrapped__": kind,
-        # For those who write code that calls it.
-        "written_as": f"module_on_arrays({{}}, {library!r}, rounded={rounded})",
-    }
-    for name, fact in facts.items():
-        setattr(OnArrays, name, fact)
-    made: type[nn.Module] = OnArrays
-    return made
-
-
-def _call_alike(new: type, kind: type) -> None:
-    """Give a class the names and the documentation of another one."""
-    for name in ("__name__", "__qualname__", "__module__", "__doc__"):
-        setattr(new, name, getattr(kind, name))
+    update_wrapper(OnArrays.forward, called)
+    made: Any = update_wrapper(OnArrays, kind, updated=())
+    made.__signature__ = without_sources(kind, library)
+    # For those who write code that calls it.
+    made.written_as = f"module_on_arrays({{}}, {library!r}, rounded={rounded})"
+    found: type[nn.Module] = made
+    return found
 
 
 def _made_again(kind: type, library: str, rounded: bool) -> nn.Module:

@@ -1,10 +1,11 @@
-"""Where an object holds the arrays of real numbers that a call of it reads."""
+"""Places of the arrays of real numbers that a call of an object reads."""
 
 import copy
 import inspect
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from types import FunctionType
 from typing import Any
 
@@ -76,7 +77,7 @@ def parameter_places(made: Any, called: Callable[..., Any], tables: set[Path]) -
             f"{type(made).__name__} holds arrays, and the code of a call reads none of them by "
             f"its name"
         )
-    _demand_read(made, called)
+    _demand_read(made, _names_of(_kinds_in(made), called).read)
     return [one for one in places if one.path not in tables]
 
 
@@ -84,9 +85,8 @@ _OWN_NAMES = re.compile(r"(weights?|w|bias|b|gamma|beta)(\d*|_?[qko])", re.IGNOR
 """Names of parameters: no gradient and no moment of an optimiser has one of them."""
 
 
-def _demand_read(made: Any, called: Callable[..., Any]) -> None:
-    """Raise Unsupported for an array with the name of a parameter that no call reads."""
-    read = names_read(functions_called({type(one) for one in objects_in(made)}, called))
+def _demand_read(made: Any, read: Collection[str]) -> None:
+    """Raise Unsupported for an array with the name of a parameter that is not `read`."""
     for owner in objects_in(made):
         for name, one in items_of(owner):
             if _is_real(one) and _OWN_NAMES.fullmatch(name) and not is_read(name, read):
@@ -101,10 +101,12 @@ def array_places(made: Any, called: Callable[..., Any]) -> list[ArrayPlace]:
 
     What the call itself writes, such as a cache, is none.
     """
-    kinds = {type(one) for one in objects_in(made)}
-    functions = functions_called(kinds, called)
-    names = _Names(names_read(functions), {one: names_written(one, functions) for one in kinds})
+    names = _names_of(_kinds_in(made), called)
     return list(_within(made, (), names, {id(made)}))
+
+
+def _kinds_in(made: Any) -> frozenset[type]:
+    return frozenset(type(one) for one in objects_in(made))
 
 
 @dataclass(frozen=True)
@@ -119,6 +121,13 @@ class _Names:
         if is_collection(owner) or _is_variable(owner):
             return True
         return is_read(key, self.read) and key not in self.written.get(type(owner), ())
+
+
+@cache  # every call of a module asks for its places
+def _names_of(kinds: frozenset[type], called: Callable[..., Any]) -> _Names:
+    """Return the names of what a call of objects of some classes reads and writes."""
+    functions = functions_called(kinds, called)
+    return _Names(names_read(functions), {one: names_written(one, functions) for one in kinds})
 
 
 def _within(owner: Any, path: Path, read: _Names, seen: set[int]) -> Iterator[ArrayPlace]:
@@ -199,7 +208,7 @@ def _holds(value: Any) -> bool:
 
 def objects_in(made: Any) -> list[Any]:
     """Return an object and all objects that it holds, each once."""
-    return [one for _, one in [("", made), *objects_held(made)]]
+    return [made, *(one for _, one in objects_held(made))]
 
 
 def without_backward(made: Any) -> Any:

@@ -227,7 +227,7 @@ def numbers_named(thing: Callable[..., Any]) -> dict[str, Any]:
 
 
 _KNOWN: WeakKeyDictionary[ModuleType, tuple[int, dict[str, Any]]] = WeakKeyDictionary()
-"""What was found for a module, and how many modules there were: one reading asks several times."""
+"""The numbers found for a module, and how many modules there were: one reading asks repeatedly."""
 
 
 def _numbers_around(home: ModuleType, file: str) -> dict[str, Any]:

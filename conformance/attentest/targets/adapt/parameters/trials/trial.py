@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from itertools import product
 
 import numpy as np
 
@@ -39,32 +40,17 @@ def fitting(
     Attention by itself may have positions inside, which no parameter shows.
     """
     inside = (PLAIN, *TURNED, *BIASED) if component == "multi_head_attention" else (PLAIN,)
-    for positions in inside:
+    for positions, sample in product(inside, samples):
         known = decided.but(**positions)
-        if found := _fitting(component, tables, samples, run, sizes, known, clock):
-            return found
-    return []
-
-
-def _fitting(
-    component: str,
-    tables: list[Table],
-    samples: list[Sample],
-    run: Run,
-    sizes: Sizes,
-    decided: Choices,
-    clock: Clock,
-) -> list[Table]:
-    for sample in samples:
         found: list[Table] = []
         last = len(tables)
         for number, table in enumerate(tables):
             if number > last or clock.rings():
                 return found
-            found_at = places(component, table, run.own, sizes, decided)
+            found_at = places(component, table, run.own, sizes, known)
             parameters = read(found_at, run.own, sizes)
             stages = run.stages if any(sample is one for one in run.samples) else ()
-            if reproduces(component, parameters, sample, sizes, decided, clock, stages):
+            if reproduces(component, parameters, sample, sizes, known, clock, stages):
                 found.append(table)
                 last = min(last, number + AFTER_ONE)
         if found:
