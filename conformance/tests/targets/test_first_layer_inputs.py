@@ -191,3 +191,67 @@ def test_stacks_that_return_another_state_are_read_and_do_not_fit(
         str(tmp_path / "stack.py:Stack"), component="encoder", clauses=["encoder.formula"]
     )
     assert not report.conforms
+
+
+BETWEEN = [
+    ("layer(states[-1],", "layer(states[-1] + x * (len(states) > 1),", "plus the input of the"),
+    ("layer(states[-1],", "layer(states[-1] * 0.5 ** (len(states) > 1),", "gets 0.5 times the out"),
+]
+"""An edit of what the later layers of the stack get, and what the question says."""
+
+
+@share(2)
+@pytest.mark.parametrize(("old", "new", "said"), BETWEEN)
+def test_stacks_whose_later_layers_get_a_sum_are_one_question(
+    old: str, new: str, said: str, tmp_path: Path
+) -> None:
+    assert old in STACK
+    (tmp_path / "stack.py").write_text(STACK.replace(old, new))
+    with pytest.raises(Unclear, match=said):
+        attentest.adapted(str(tmp_path / "stack.py:Stack"), component="encoder")
+
+
+@pytest.mark.proof
+@share(2)
+@pytest.mark.parametrize("wrong", ["layer(x,", "states[-1] + layer(states[-1],"])
+def test_stacks_that_drop_a_state_or_add_it_twice_are_read_and_do_not_fit(
+    wrong: str, tmp_path: Path
+) -> None:
+    (tmp_path / "stack.py").write_text(STACK.replace("layer(states[-1],", wrong))
+    report = attentest.check(
+        str(tmp_path / "stack.py:Stack"), component="encoder", clauses=["encoder.formula"]
+    )
+    assert not report.conforms
+
+
+AGAIN = [
+    ("layer(x, ", "layer(x + start if layer is not self.layers[0] else x, "),
+    ("layer(x, ", "layer(x + self.positions.weight[: tokens.shape[1], None], "),
+]
+"""Edits that add the input of the first layer again, or the positions before each layer."""
+
+
+@share(2)
+@pytest.mark.parametrize(("old", "new"), AGAIN)
+def test_encoders_that_add_an_embedding_before_later_layers_are_one_question(
+    old: str, new: str, tmp_path: Path
+) -> None:
+    source = (WILD / "encoder.py").read_text()
+    assert old in source
+    edited = source.replace("x = x.transpose(0, 1)", "start = x = x.transpose(0, 1)")
+    (tmp_path / "encoder.py").write_text(edited.replace(old, new))
+    with pytest.raises(Unclear, match=r"layers\.1 gets .* the same numbers for each text"):
+        attentest.adapted(str(tmp_path / "encoder.py:Encoder"))
+
+
+@pytest.mark.proof
+def test_an_encoder_that_drops_the_outputs_of_its_layers_is_read_and_does_not_fit(
+    tmp_path: Path,
+) -> None:
+    source = (WILD / "encoder.py").read_text()
+    edited = source.replace("x = layer(x, ", "y = layer(x, ").replace(
+        "self.norm(x).t", "self.norm(y).t"
+    )
+    (tmp_path / "encoder.py").write_text(edited)
+    target = str(tmp_path / "encoder.py:Encoder")
+    assert not attentest.check(target, clauses=["encoder.formula"]).conforms

@@ -1,6 +1,7 @@
-"""Stacks that scale their input, or return another sum than the output of their last layer."""
+"""Stacks that change what enters the first layer, passes between layers, or leaves the last one."""
 
 from collections.abc import Iterator
+from itertools import pairwise
 from math import sqrt
 
 import numpy as np
@@ -15,10 +16,10 @@ _STACKS = ("encoder", "decoder")
 
 
 def scaled_or_combined(seen: Observed, component: str) -> str:
-    """Return what a stack does before its first layer or after its last one, "" for nothing."""
+    """Return what a stack does before, between or after its layers, "" for nothing."""
     if component not in _STACKS or not seen.run.samples:
         return ""
-    return _scaled(seen) or _combined(seen)
+    return _scaled(seen) or _combined(seen) or _added(seen)
 
 
 def _scaled(seen: Observed) -> str:
@@ -62,6 +63,65 @@ def _combined(seen: Observed) -> str:
                 f"output of the last one: its layers can be judged one by one"
             )
     return ""
+
+
+def _added(seen: Observed) -> str:
+    """Recognise a layer that gets the output of the one before it plus something else.
+
+    That is the input of the stack, or numbers that are the same for each text, such as positions.
+    """
+    layers = _layers(seen)
+    x = seen.run.samples[0].inputs[0]
+    if len(layers) < 2 or x is None or _adds_residuals(seen, layers):
+        return ""
+    for before, layer in pairwise(layers):
+        if not layer.inputs or layer.inputs[0].shape != before.output.shape:
+            return ""
+        entered, output = layer.inputs[0], before.output
+        if _is_near(entered, output):
+            continue
+        axis = 0 if x.shape == entered.shape else 1  # (L, B, D) where batches come second
+        words = _sum(entered, output, x if axis == 0 else x.swapaxes(0, 1), axis)
+        return words and (
+            f"{layer.path} gets {words.format(before.path)}, and not that output alone: its layers "
+            f"can be judged one by one"
+        )
+    return ""
+
+
+def _sum(entered: Floats, output: Floats, x: Floats, batch: int) -> str:
+    """Return which sum of `output`, `x` and the same for each text `entered` is, "" for none."""
+    if x.shape != entered.shape or not all(np.isfinite(one).all() for one in (entered, output)):
+        return ""
+    parts = np.stack([_centred(one, batch).ravel() for one in (output, x)], axis=1)
+    wanted = _centred(entered, batch).ravel()
+    (share, of_input), *_ = np.linalg.lstsq(parts, wanted, rcond=None)
+    if abs(share) <= LOOSE or not _is_near(parts @ (share, of_input), wanted):
+        return ""
+    rest = entered - share * output - of_input * x
+    words = f"{_times(share)}the output of {{}}"
+    if abs(of_input) > LOOSE:
+        words += f" plus {_times(of_input)}the input of the first layer"
+    if np.abs(rest).max() > LOOSE * np.abs(entered).max():
+        words += " plus the same numbers for each text, such as an embedding"
+    return words
+
+
+def _adds_residuals(seen: Observed, layers: list[Fired]) -> bool:
+    """Say whether the stack adds the input of its last layer to the output of that."""
+    last = layers[-1]
+    if not last.inputs or last.inputs[0].shape != last.output.shape:
+        return True
+    whole = last.inputs[0] + last.output
+    return any(end.shape == whole.shape and _is_near(end, whole) for end in _ends(seen, layers))
+
+
+def _times(factor: float) -> str:
+    return "" if abs(factor - 1) <= LOOSE else f"{factor:.3g} times "
+
+
+def _centred(numbers: Floats, axis: int) -> Floats:
+    return numbers - numbers.mean(axis=axis, keepdims=True)
 
 
 def _layers(seen: Observed) -> list[Fired]:
