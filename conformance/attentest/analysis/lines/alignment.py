@@ -7,6 +7,7 @@ through all that matches nothing leads to the operations that may be the mistake
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
+from itertools import zip_longest
 
 import numpy as np
 
@@ -219,9 +220,12 @@ class Alignment:
         if self.final is None or step.number in self.covered or step.is_leaf:
             return None
         used = {value.number for value in made_from(self.final)}
-        for operation in self.called():
+        called = self.called()
+        for operation, after in zip_longest(called, called[1:]):
             if operation.place is None or any(one.number in used for one in operation.outputs):
                 continue
+            if after is not None and _is_one_call(operation, after):
+                continue  # a library goes on with it, and returns something else
             pieces = (
                 one for value in operation.outputs for one in self.matcher.pieces(value.array)
             )
@@ -248,6 +252,11 @@ class Alignment:
             and one.number >= first - _BEFORE
         ]
         return sorted([*open_steps, *optional], key=lambda one: one.number)
+
+
+def _is_one_call(one: Operation, other: Operation) -> bool:
+    """Say whether two operations are part of one call in the user's code, to a library."""
+    return one.places == other.places and one.calls == other.calls
 
 
 _FEW = 3

@@ -163,7 +163,7 @@ def _suspect(
         values = _mistaken(reader, one, choices, maps, norms, h)
         if not reader.suspected and reader.trace.holds(values, known=False):
             reader.suspected = one
-            if one.is_by_hand or one.ahead > 0:
+            if one.is_by_hand or one.scale or one.ahead > 0:
                 reader.begun = place_of(reader, one, choices, maps)
 
 

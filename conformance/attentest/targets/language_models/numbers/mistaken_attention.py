@@ -50,14 +50,17 @@ def place_of(
     """Return the line at which the first numbers of `mistake` are computed, None for no line."""
     if mistake.ahead:
         return reader.trace.place_of_mask(mistake.seen(maps["query"].output.shape[1])[0, 0])
-    key, scores, weights, values = _steps(reader, mistake, options, maps)
-    wrong = [weights, values]
     if mistake.lifted:
         return None  # what is behind the query has another bias in the code, or none
-    if mistake.keys or "key" in mistake.tiled:
+    key, scores, weights, values = _steps(reader, mistake, options, maps)
+    wrong = [weights, values]
+    if mistake.keys or mistake.scale or "key" in mistake.tiled:
         wrong = [scores, *wrong]
     if mistake.keys and mistake.keys(options)["attention_rotary"] != "none":
         wrong = [key, *wrong]
+    if mistake.tiled:
+        dealt = key if "key" in mistake.tiled else split(maps["value"].output, key.shape[1])
+        wrong = [_repeated(reader, mistake, mistake.tiled[0], dealt), *wrong]
     return next(filter(None, map(reader.trace.place, wrong)), None)
 
 
@@ -73,6 +76,8 @@ def _steps(
         query = turned_by(reader, options, query)
     scores = query @ _repeated(reader, mistake, "key", key).swapaxes(-1, -2)
     scaled = scores * query.shape[-1] ** -0.5
+    if mistake.scale:
+        scores = scaled = scores * mistake.scale(reader.sizes)
     if mistake.lifted:
         scores = scaled = scaled - _bias(reader, options, scores.shape[-1])
     scaled = np.where(visible(scores.shape[-1]), scaled, -np.inf)

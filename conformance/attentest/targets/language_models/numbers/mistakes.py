@@ -1,7 +1,7 @@
 """Mistakes whose numbers a call may have in the place of those of a formula."""
 
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -46,7 +46,7 @@ class Mistake:
     places: int = 1
     over_queries: bool = False
     unmerged: bool = False
-    tiled: Collection[str] = ()
+    tiled: Sequence[str] = ()
     lifted: bool = False
     early: Collection[str] = ()
     sure: bool = True

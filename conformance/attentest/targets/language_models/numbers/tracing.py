@@ -87,7 +87,8 @@ class Result:
 
     `places` are the user's lines that lead to the operation, the innermost first, and `inputs` the
     results that it takes. `known` are numbers that a formula gives, too, or those of an operation
-    that returns some beside them; `first` are those that no earlier operation gives.
+    that returns some beside them; `first` are those that no earlier operation gives. Numbers that
+    are `held` were there before the call, as a buffer is.
     """
 
     values: Floats
@@ -96,12 +97,13 @@ class Result:
     operation: int
     known: bool = False
     first: bool = False
+    held: bool = False
 
     @property
     def is_step(self) -> bool:
         """Whether it may be a step of a formula: masks and other constants have few numbers."""
-        new = bool(self.places) and not self.known and len(np.unique(self.values)) > _FEW
-        return new and not self.is_part
+        new = bool(self.places) and not (self.known or self.held)
+        return new and len(np.unique(self.values)) > _FEW and not self.is_part
 
     @property
     def is_part(self) -> bool:
@@ -137,8 +139,8 @@ class Trace(OperationMode):
         self, func: Any, types: Any, args: Sequence[Any] = (), kwargs: Any = None
     ) -> Any:
         """Call `func`, and keep the numbers of its result."""
-        given = (self._made.get(id(one)) for one in tree_leaves((args, kwargs)))
-        inputs = tuple(one[1] for one in given if one)
+        given = tree_leaves((args, kwargs))
+        inputs = tuple(self._made[id(one)][1] for one in given if id(one) in self._made)
         result = func(*args, **(kwargs or {}))
         self._count += 1
         places = _lines()
@@ -146,7 +148,8 @@ class Trace(OperationMode):
         for one in tree_leaves(result):
             if isinstance(one, Tensor) and one.is_floating_point() and one.numel() > 1:
                 values = one.detach().double().reshape(-1).numpy()
-                made = Result(np.sort(values), places, inputs, self._count)
+                held = not inputs and _is_one_of(one, given)
+                made = Result(np.sort(values), places, inputs, self._count, held=held)
                 self._results.append(made)
                 self._found[len(values)].append(made)
                 self._made[id(one)] = one, made
@@ -229,30 +232,100 @@ class Trace(OperationMode):
         firsts = [number for number, one in enumerate(self._results) if one.first]
         if not firsts:
             return None
-        last = self._results[firsts[-1]]
-        whole = {one.operation for one in self._results if one.known}
-        rest = (one for one in self._results[firsts[-1] + 1 :] if one.operation not in whole)
-        own = next((one for one in rest if one.is_step), None)
+        if before:
+            return self._behind(self._results[firsts[-1]], self._results[firsts[-1] + 1 :])
+        own = self._first_unknown()
+        return self._earliest(own).places[0] if own else None
+
+    def _behind(self, last: Result, later: Sequence[Result]) -> Place | None:
+        """Return the line of the first unknown step after the `last` known one, in its function."""
+        own = next((one for one in later if one.is_step and not self._is_whole(one)), None)
         if own is None:
             return None
-        if before:
-            home = {(one.file, one.function): one for one in last.places}
-            behind = next((one for one in own.places if (one.file, one.function) in home), None)
-            known = behind and home[behind.file, behind.function]
-            # A line above that of what is known belongs to the next call of the function.
-            return known if behind and known and behind.line < known.line else behind
-        return self._earliest(own, self._results[firsts[-1] + 1 :]).places[0]
+        home = {(one.file, one.function): one for one in last.places}
+        behind = next((one for one in own.places if (one.file, one.function) in home), None)
+        known = behind and home[behind.file, behind.function]
+        # A line above that of what is known belongs to the next call of the function.
+        return known if behind and known and behind.line < known.line else behind
 
-    def _earliest(self, own: Result, later: Sequence[Result]) -> Result:
-        """Return the first of the unknown results behind `own`, of which nothing known is made.
+    def _is_whole(self, one: Result) -> bool:
+        """Say whether another result of the same operation is known."""
+        return any(other.operation == one.operation for other in self._results if other.known)
 
-        It is one of those that are computed `later` than all that is known: what a model computes
-        before, as its tables of positions, shows nowhere whether it is right.
+    def _first_unknown(self) -> Result | None:
+        """Return the first step that is made of what is known, and of which nothing known is made.
+
+        It leads to what the call computes last: what is returned besides says nothing.
         """
-        used = {id(one) for made in self._results if made.known for one in made.inputs}
-        may_be = {id(one) for one in later} - used
-        behind = [one for one in own.inputs if one.is_step and id(one) in may_be]
-        return self._earliest(behind[0], later) if behind else own
+        based = _behind([one for one in self._results if one.known], self._results)
+        used = self._used
+        leading = _before(self._results[-1:], self._results)
+        fitting = (
+            one
+            for one in self._results
+            if id(one) in based and id(one) in leading and id(one) not in used
+        )
+        return next((one for one in fitting if one.is_step and not self._is_whole(one)), None)
+
+    @property
+    def _used(self) -> set[int]:
+        """The results of which known ones are made."""
+        return _before([one for one in self._results if one.known], self._results)
+
+    def _earliest(self, own: Result) -> Result:
+        """Return the first of the unknown results that `own` is made of.
+
+        It is one of those that are computed later than all that is known of them: what a model
+        computes before, as its tables of positions, shows nowhere whether it is right.
+        """
+        order = {id(one): number for number, one in enumerate(self._results)}
+        mine = _before([own], self._results)
+        start = max(order[id(one)] for one in self._results if one.known and id(one) in mine)
+        used, found = self._used, own
+        while behind := [
+            one
+            for one in map(_original, found.inputs)
+            if one.is_step and order[id(one)] > start and id(one) not in used
+        ]:
+            found = behind[0]
+        return found
+
+
+def _is_one_of(result: Tensor, given: Sequence[Any]) -> bool:
+    """Say whether an operation returns a view or a copy of a tensor that it was given."""
+    tensors = [one for one in given if isinstance(one, Tensor)]
+    storage = result.untyped_storage().data_ptr()
+    return any(
+        one.untyped_storage().data_ptr() == storage
+        or (one.shape == result.shape and torch.equal(one.to(result.dtype), result))
+        for one in tensors
+    )
+
+
+def _behind(firsts: Sequence[Result], every: Sequence[Result]) -> set[int]:
+    """Return the results that are made of one of the `firsts`."""
+    found = {id(one) for one in firsts}
+    for one in every:
+        if any(id(given) in found for given in one.inputs):
+            found.add(id(one))
+    return found
+
+
+def _before(lasts: Sequence[Result], every: Sequence[Result]) -> set[int]:
+    """Return the results of which the `lasts` are made, and these."""
+    found = {id(one) for one in lasts}
+    for one in reversed(every):
+        if id(one) in found:
+            found |= {id(given) for given in one.inputs}
+    return found
+
+
+def _original(one: Result) -> Result:
+    """Return the result whose numbers `one` has, or some of them, in another layout."""
+    for given in one.inputs:
+        if given.values.size >= one.values.size / 2 and np.isin(one.values, given.values).all():
+            return _original(given)
+    return one
 
 
 def _near(one: Result, values: Floats, room: float) -> bool:
