@@ -62,6 +62,40 @@ def written_before(alignment: Alignment, operation: Operation) -> Place | None:
     return None
 
 
+def mask_made_before(alignment: Alignment, finding: Finding) -> Place | None:
+    """Return the line of a constructor that makes the wrong causal mask of a call.
+
+    None where the call makes it, or takes a mask that is right before the call cuts it.
+    """
+    before: Operation | None = None
+    for one in _alone_before(finding.operation):
+        if one.place is None or one.number >= alignment.case.first[0]:
+            continue
+        if before is not None and as_mask(one.outputs[0].array) is None:
+            break
+        before = one
+    return None if before is None or _is_causal(before.outputs[0].array) else before.place
+
+
+def _alone_before(operation: Operation) -> Iterator[Operation]:
+    """Yield the operations before one, the last first, as long as each has one input alone."""
+    one: Operation | None = operation
+    while one is not None and len(one.inputs) == 1:
+        one = one.inputs[0].made
+        if one is not None:
+            yield one
+
+
+def _is_causal(array: Array) -> bool:
+    """Say whether an array is a mask that hides later positions, written in either way."""
+    two = as_mask(array)
+    if two is None:
+        return False
+    square = two.reshape(two.shape[-2:]) if two.size == np.prod(two.shape[-2:]) else two
+    right = np.tril(np.ones(square.shape, dtype=bool))
+    return any(np.array_equal(one, right) for one in (square, ~square))
+
+
 def _border(alignment: Alignment, finding: Finding) -> list[Value]:
     """Return the values of other lines that the result is made from."""
     own = finding.operation.places[0][:2]

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from attentest.analysis.lines.alignment import Alignment
 from attentest.analysis.lines.callers import differing_call, takes_each_once
 from attentest.analysis.lines.cases import TOLERANCES, Case, own_cases, wrong_calls
-from attentest.analysis.lines.earlier import is_earliest, written_before
+from attentest.analysis.lines.earlier import is_earliest, mask_made_before, written_before
 from attentest.analysis.lines.explain import (
     UNEXPLAINED,
     UNUSED,
@@ -51,7 +51,7 @@ class Found:
 
     @property
     def rank(self) -> tuple[object, ...]:
-        """The order of lines under several choices: proved and explained ones, then the paper's.
+        """The order of lines under several choices: proved or explained ones, then the paper's.
 
         Most of the code's values are steps under the author's choices: a mistake that fits under
         others is one by chance.
@@ -59,7 +59,8 @@ class Found:
         other = [
             name for name, one in CHOICES.items() if one.paper not in (None, self.choices[name])
         ]
-        known = self.finding.cured, self.proved, self.covered, self.said.exact, -len(other)
+        sure = self.proved + self.said.exact
+        known = self.finding.cured, sure, self.covered, self.said.exact, -len(other)
         return tuple(-one for one in known)
 
     def location(self, formula: Formula | None = None, *, confirmed: bool = False) -> Location:
@@ -220,6 +221,8 @@ def _found(alignment: Alignment, end: float) -> Found | None:
     covered = len(alignment.covered_steps)
     if not (proved or said.exact):
         place = written_before(alignment, finding.operation) or place
+    if said.exact and said.step.name == "causal mask":
+        place = mask_made_before(alignment, finding) or place
     return Found(place, finding, said, choices, proved, confirmed=proved and same, covered=covered)
 
 
