@@ -187,7 +187,7 @@ def turn(x, cos, sin):
     assert location is not None
     assert location.confirmed
     assert location.code.startswith("turned = pairs *")
-    assert location.computed == "(a + bi) (sin + i cos)"
+    assert location.computed == "sin + i cos of the angles"
 
 
 NETWORK = """

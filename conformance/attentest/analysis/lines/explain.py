@@ -59,6 +59,11 @@ class Explanation:
         return self.vague
 
     @property
+    def is_known(self) -> bool:
+        """Whether it is a known mistake of the step."""
+        return any(one.text == self.computed for one in self.step.mistakes)
+
+    @property
     def vague(self) -> "Explanation":
         """The explanation without what was computed: it holds for one example alone."""
         return replace(self, computed=UNEXPLAINED, exact=False)

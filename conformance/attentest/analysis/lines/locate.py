@@ -51,7 +51,7 @@ class Found:
 
     @property
     def rank(self) -> tuple[object, ...]:
-        """The order of lines under several choices: proved or explained ones, then the paper's.
+        """The order of lines under several choices: proved or known mistakes, then the paper's.
 
         Most of the code's values are steps under the author's choices: a mistake that fits under
         others is one by chance.
@@ -59,7 +59,7 @@ class Found:
         other = [
             name for name, one in CHOICES.items() if one.paper not in (None, self.choices[name])
         ]
-        sure = self.proved + self.said.exact
+        sure = self.proved + self.said.is_known
         known = self.finding.cured, sure, self.covered, self.said.exact, -len(other)
         return tuple(-one for one in known)
 

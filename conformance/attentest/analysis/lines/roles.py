@@ -1,7 +1,8 @@
 """The steps of the formula that the results of one place in the code may stand for.
 
 A place that runs once computes one step; one that runs several times computes such a step of every
-layer, or of query, key and value, or one step head by head or sample by sample.
+layer, or of query, key and value, or one step head by head or sample by sample. Where the formula
+has one such step alone, each run computes it, as of queries and keys that are turned by one call.
 """
 
 import re
@@ -63,6 +64,7 @@ def _families(formula: Formula, runs: int, step: Step) -> Iterator[list[Role]]:
     if runs == 1:
         yield [_whole(step)]
         return
+    alone = True
     for name in _names(step):
         alike = [
             one
@@ -71,10 +73,13 @@ def _families(formula: Formula, runs: int, step: Step) -> Iterator[list[Role]]:
             and one.optional == step.optional
             and len(one.axes) == len(step.axes)
         ]
+        alone &= alike == [step]
         for letters in ("", "H", "B", "BH"):
             roles = [role for one in alike for role in _slices(one, letters)]
             if len(roles) == runs:
                 yield roles
+    if alone:
+        yield [_whole(step)] * runs
 
 
 def _names(step: Step) -> tuple[str, ...]:

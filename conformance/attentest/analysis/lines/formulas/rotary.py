@@ -207,9 +207,9 @@ def _columns(formula: Formula, part: str, what: str, x: Step, both: Sequence[Arr
             optional=True,
         )
 
-    def quarter(x: Array) -> Array:
+    def quarter(x: Array, first: float = -1.0, second: float = 1.0) -> Array:
         found = np.zeros_like(x)
-        found[..., one], found[..., other] = -x[..., other], x[..., one]
+        found[..., one], found[..., other] = first * x[..., other], second * x[..., one]
         return found
 
     formula.step(
@@ -220,6 +220,11 @@ def _columns(formula: Formula, part: str, what: str, x: Step, both: Sequence[Arr
         text="(-b, a) for each pair",
         axes=x.axes,
         optional=True,
+        mistakes=[
+            Mistake("(b, a) for each pair", lambda x: quarter(x, first=1.0)),
+            Mistake("(b, -a) for each pair", lambda x: quarter(x, first=1.0, second=-1.0)),
+            Mistake("(-b, -a) for each pair", lambda x: quarter(x, second=-1.0)),
+        ],
     )
 
 

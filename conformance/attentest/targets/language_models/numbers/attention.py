@@ -24,7 +24,14 @@ from attentest.targets.language_models.numbers.mistakes import (
 )
 from attentest.targets.language_models.numbers.norms import Options
 from attentest.targets.language_models.numbers.places import View, matching
-from attentest.targets.language_models.numbers.placing import BARE, Views, turned_by, turns_of, ways
+from attentest.targets.language_models.numbers.placing import (
+    BARE,
+    Views,
+    look_for_tables,
+    turned_by,
+    turns_of,
+    ways,
+)
 from attentest.targets.language_models.numbers.reader import Reader
 from attentest_spec import Choices
 from attentest_spec.attention import softmax
@@ -113,12 +120,13 @@ def _mixtures(
                     yield _Mixture(maps, options, held, context)
                     return
             if placed["query_key_norm"] == "none":
-                _look_for_scores(reader, placed, query, key)
+                _look_for_scores(reader, placed, query, key, split(maps["value"].output, shared))
             _suspect(reader, known | placed, maps, views, h)
             for bias in _SCORE_BIASES[1:]:
                 _suspect(reader, {**known, **placed, "relative_bias": bias}, maps, {}, h, [LIFTED])
         for turn in turns_of(reader, known, query):
             _suspect(reader, {**known, **turn, **BARE}, maps, {}, h, OF_KEYS)
+        look_for_tables(reader, known, query)
 
 
 @dataclass(frozen=True)
@@ -136,11 +144,14 @@ def _sinks(reader: Reader) -> list[_Sink]:
     return [*found, _Sink({"attention_sink": "none"} if named else {}, {})]
 
 
-def _look_for_scores(reader: Reader, placed: Options, query: Floats, key: Floats) -> None:
+def _look_for_scores(
+    reader: Reader, placed: Options, query: Floats, key: Floats, value: Floats
+) -> None:
     """Look for the scores and the weights, so that the trace knows how far the code is right."""
     if placed["attention_rotary"] != "none":
         query, key = (turned_by(reader, placed, one) for one in (query, key))
-    shared = np.repeat(key, query.shape[1] // key.shape[1], axis=1)
+    shared, values = (np.repeat(x, query.shape[1] // x.shape[1], axis=1) for x in (key, value))
+    reader.holds(values)
     scores = query @ shared.swapaxes(-1, -2)
     reader.holds(scores)
     scores *= query.shape[-1] ** -0.5

@@ -1,6 +1,7 @@
 """Queries and keys among the numbers of a call: turned by their positions, normalised, or both."""
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from functools import partial
 from itertools import product
 
@@ -75,22 +76,40 @@ def turns_of(reader: Reader, known: Options, query: Floats) -> Iterator[Options]
             yield options
 
 
+def look_for_tables(reader: Reader, known: Options, query: Floats) -> None:
+    """Look for cosines and sines of rotary positions, so that the trace knows which are right."""
+    for options in _every_turn(reader):
+        if against(known, options):
+            continue
+        given = Setting(reader.sizes, Choices.of({**reader.declared, **options}))
+        length, width = query.shape[2:]
+        with suppress(ValueError):  # the width is no such part
+            for table in turns(given, np.arange(length), width, length):
+                reader.holds(table)
+                reader.holds(np.concatenate([table, table], axis=-1))
+
+
 def _turned_so(reader: Reader, x: Floats) -> Iterator[Options]:
+    for options in _every_turn(reader):
+        if reader.holds_heads(turned_by(reader, options, x)):
+            yield options
+
+
+def _every_turn(reader: Reader) -> Iterator[Options]:
+    """Yield the options of rotary positions that are tried."""
     bases: list[Value] = [*dict.fromkeys([*(b for b in reader.constants if b >= 100), *BASES])]
     names = ("rotary_pairs", "rotary_direction")
     listed = [[one.name for one in CHOICES[name].options] for name in names]
     partials = [one.name for one in CHOICES["rotary_partial"].options]
     for base, width, *others in product(bases, WIDTHS, *listed):
         for way in partials if width != "whole" else partials[:1]:
-            options: Options = {
+            yield {
                 "attention_rotary": "query-and-key",
                 "rotary_base": base,
                 "rotary_width": width,
                 "rotary_partial": way,
                 **dict(zip(names, others, strict=True)),
             }
-            if reader.holds_heads(turned_by(reader, options, x)):
-                yield options
 
 
 def turned_by(reader: Reader, options: Options, x: Floats) -> Floats:
