@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from attentest.targets.adapt.parameters.words import HEAD, words
 from attentest.targets.models.calling import Call, Conventions
-from attentest.targets.models.probing import Probe
+from attentest.targets.models.probing import Probe, ignores_source
 
 PROJECT = "project"
 """The method that maps states to the vocabulary, in models that are called by their methods."""
@@ -29,14 +29,27 @@ def fitted(probe: Probe, call: Call) -> Call | str:
         hook.remove()
     if isinstance(result, str):
         return result
-    batch, length = tokens[1].shape
+    found = list(_fitting(probe, call, result, fired))
+    if not found:
+        return "its result holds no tensor of the shape (B, T, vocabulary)"
+    logits = [one for one in found if not (one.conventions.generator or one.conventions.tied)]
+    if logits or len(found) == 1:
+        return (logits or found)[0]
+    # The embedding of the target has the shape of the states that are made of it.
+    return next((one for one in found if not ignores_source(probe, one.compiled())), found[0])
+
+
+def _fitting(
+    probe: Probe, call: Call, result: Any, fired: Collection[nn.Module]
+) -> Iterator[Call]:
+    """Yield `call` with the conventions of each part of its `result` that may be the output."""
+    batch, length = probe.tokens[1].shape
     for key, part, attribute in parts_of(result):
         for drops in (False, True):
             how = call.conventions.but(part=key, attribute=attribute, drops_last=drops)
-            found = _shaped(probe, how, part, batch, length - drops, fired)
-            if found is not None:
-                return replace(call, conventions=found)
-    return "its result holds no tensor of the shape (B, T, vocabulary)"
+            shaped = _shaped(probe, how, part, batch, length - drops, fired)
+            if shaped is not None:
+                yield replace(call, conventions=shaped)
 
 
 def _shaped(
