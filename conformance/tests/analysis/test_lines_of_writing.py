@@ -7,6 +7,7 @@ from mistaken_code import adapted
 from attentest.analysis.lines import cases
 from attentest.analysis.lines.locate import locate
 from attentest.judging.bench import Bench
+from attentest.judging.judge import judge
 
 CODE = """
 import torch
@@ -52,3 +53,35 @@ def test_line_that_writes_is_named(tmp_path: Path) -> None:
     assert found is not None
     assert found.code == ASSIGNED
     assert not found.confirmed
+
+
+ATTENTION = """
+import torch
+from torch import nn
+
+
+class SelfAttention(nn.Module):
+    def __init__(self, d_model: int, heads: int):
+        super().__init__()
+        self.heads = heads
+        self.q, self.k = nn.Linear(d_model, d_model), nn.Linear(d_model, d_model)
+        self.v, self.o = nn.Linear(d_model, d_model), nn.Linear(d_model, d_model)
+
+    def forward(self, x, mask):
+        q, k, v = (
+            part(x).unflatten(-1, (self.heads, -1)).transpose(1, 2)
+            for part in (self.q, self.k, self.v)
+        )
+        scores = q @ k.transpose(-2, -1) / q.shape[-1] ** 0.5
+        if mask is not None:
+            scores -= 10000.0 * (1.0 - mask[:, None, None, :].float())
+        weights = scores.softmax(-1)
+        return self.o((weights @ v).transpose(1, 2).flatten(2))
+"""
+
+
+def test_weights_of_large_scores_are_no_mask(tmp_path: Path) -> None:
+    backend = adapted(tmp_path, "SelfAttention", ATTENTION)
+    location = judge(Bench(backend), "multi_head_attention.large-scores").location
+    assert location is not None
+    assert location.code.startswith("scores -= 10000.0")

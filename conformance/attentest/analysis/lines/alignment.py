@@ -98,6 +98,8 @@ class Alignment:
         matched = Matched()
         for value in made_from(self.final):
             pieces = self.matcher.pieces(value.array)
+            if any(is_mask(one.step.value) for one in pieces) and not _may_be_a_mask(value):
+                pieces = [one for one in pieces if not is_mask(one.step.value)]
             self.known[value.number] = pieces
             for piece in pieces:
                 matched.add(piece)
@@ -252,6 +254,15 @@ class Alignment:
             and one.number >= first - _BEFORE
         ]
         return sorted([*open_steps, *optional], key=lambda one: one.number)
+
+
+def _may_be_a_mask(value: Value) -> bool:
+    """Say whether a value may be a mask: weights of large scores are 0 and 1 by chance."""
+    if value.array.dtype.kind != "f" or value.made is None:
+        return True
+    return all(
+        one.array.dtype.kind != "f" or np.unique(one.array).size <= 2 for one in value.made.inputs
+    )
 
 
 def _is_one_call(one: Operation, other: Operation) -> bool:

@@ -39,9 +39,7 @@ def fitted(probe: Probe, call: Call) -> Call | str:
     return next((one for one in found if not ignores_source(probe, one.compiled())), found[0])
 
 
-def _fitting(
-    probe: Probe, call: Call, result: Any, fired: Collection[nn.Module]
-) -> Iterator[Call]:
+def _fitting(probe: Probe, call: Call, result: Any, fired: Collection[nn.Module]) -> Iterator[Call]:
     """Yield `call` with the conventions of each part of its `result` that may be the output."""
     batch, length = probe.tokens[1].shape
     for key, part, attribute in parts_of(result):
