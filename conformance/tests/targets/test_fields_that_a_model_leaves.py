@@ -112,6 +112,16 @@ def test_experts_that_may_be_left_out_are_left_out(tmp_path: Path) -> None:
     assert any("cfg has no num_experts" in one for one in made.doubts)
 
 
+@pytest.mark.parametrize(("default", "given"), [("1", False), ("None", False), ("8", True)])
+def test_number_of_experts_of_a_dense_model_keeps_its_default(
+    default: str, *, given: bool, tmp_path: Path
+) -> None:
+    last = "n_kv_head: int | None = None"
+    field = f"{last}\n    num_experts: int | None = {default}"
+    made = built(tmp_path, MODEL.replace(last, field))
+    assert ("num_experts=sizes.experts" in made.expression) == given
+
+
 def test_experts_that_are_required_are_given(tmp_path: Path) -> None:
     always = BY_KEY.replace('"num_experts" in cfg and ', "").replace(' * cfg["moe_size"]', " * 3")
     assert "num_experts=sizes.experts" in built(tmp_path, always).expression

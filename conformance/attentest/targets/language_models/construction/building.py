@@ -42,6 +42,7 @@ from attentest.targets.language_models.construction.settings import (
     decodes,
     doubts_of,
     is_beyond,
+    is_dense,
     is_width,
     layers_off,
     member_of,
@@ -314,8 +315,8 @@ class Options:
             return SHARED_HEADS
         if name in HEAD_WIDTH:
             return "sizes.d_model // sizes.heads"
-        if name in EXPERTS and default is inspect.Parameter.empty:
-            return f"sizes.{EXPERTS[name]}"
+        if name in EXPERTS and (default is inspect.Parameter.empty or is_dense(default)):
+            return None if is_dense(default) else f"sizes.{EXPERTS[name]}"
         found = next(sizes_named(name, [squashed(one) for one in held], ""), "")
         if found.endswith("_pad"):  # an id that is no token of the probe is one of no padding
             return "None" if is_beyond(default, PROBE) else None

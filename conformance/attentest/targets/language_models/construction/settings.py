@@ -212,6 +212,11 @@ def is_beyond(default: Any, sizes: Sizes) -> bool:
     return type(default) is int and default >= sizes.target_vocabulary
 
 
+def is_dense(experts: Any) -> bool:
+    """Say whether a default number of experts is that of a model without any."""
+    return experts is None or (type(experts) is int and experts < 2)
+
+
 def is_width(default: Any) -> bool:
     """Say whether a default is that of a width and of no rate: "d_rope" is no dropout."""
     return isinstance(default, int) and default > 1
