@@ -121,7 +121,7 @@ def _times(factor: float) -> str:
 
 
 def _centred(numbers: Floats, axis: int) -> Floats:
-    return numbers - numbers.mean(axis=axis, keepdims=True)
+    return np.asarray(numbers - numbers.mean(axis=axis, keepdims=True))
 
 
 def _layers(seen: Observed) -> list[Fired]:
