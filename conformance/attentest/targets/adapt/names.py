@@ -113,6 +113,7 @@ WIDTH = words(
     "nummodel depthatt depthout depthkeyvalue numqinputchannels numkvinputchannels "
     "featdim nchannels din dout dinput doutput nembed nfeatures nhidden "
     "embeddingdimension modeldimension nunits units outdim encoderembeddim decoderembeddim "
+    "encoderdim decoderdim embeddingdims embeddingsdims "
     "querydim contextdim dimensionality attentiondim dhid encodingdim e embeddingssize "
     "embeddingsdim"
 )
@@ -139,7 +140,8 @@ LENGTH = words(
 
 KEY_HEADS = words(
     "numkvheads nkvheads kvheads numkeyvalueheads nkeyvalueheads nkvhead headskv numkvhead nkv kvh "
-    "nquerygroups numquerygroups numkvgroups nkvgroups numgroups ngroups numheadskv nheadskv"
+    "nquerygroups numquerygroups numkvgroups nkvgroups numgroups ngroups numheadskv nheadskv "
+    "noofkvheads"
 )
 """The number of heads of keys and values; for all but attention it is that of the heads."""
 
@@ -151,7 +153,7 @@ SIZES: Mapping[str, Sequence[str]] = {
         "numattnheads numqueryheads nqueryheads numkvheads nkvheads kvheads numkeyvalueheads "
         "nkvhead numberofheads nbheads encoderattentionheads decoderattentionheads encoderheads "
         "decoderheads encheads decheads headnum headskv queryheads headsq nattentionheads "
-        "numqheads nqheads qheads numqhead nqhead numheadsq nheadsq"
+        "numqheads nqheads qheads numqhead nqhead numheadsq nheadsq noofheads noofqheads"
     ),
     "layers": words(
         "layers numlayers nlayers nlayer n depth numencoderlayers numdecoderlayers nblocks "
@@ -160,6 +162,7 @@ SIZES: Mapping[str, Sequence[str]] = {
         "numencoderblocks numdecoderblocks encoderblocks decoderblocks nencoderblocks "
         "ndecoderblocks encodelayers decodelayers nenclayers ndeclayers nenclayer ndeclayer "
         "encoderlayer decoderlayer numencoder numdecoder nencoder ndecoder numblks nblks blks "
+        "nooflayers noofblocks noofencoderlayers noofdecoderlayers "
         "nhiddenlayers"
     ),
     "max_length": words(
