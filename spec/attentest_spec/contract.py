@@ -93,7 +93,8 @@ class Limits:
     width that is not, `cross` is False where multi-head
     attention has one input, which is query, key and value at once, and `inner` is the width of a
     feed-forward network's inner layer as a multiple of the model's, rounded down, where it is
-    fixed, and `inner_width` that width itself where it is a constant.
+    fixed, and `inner_width` that width itself where it is a constant. `inner_multiple` is the
+    number to a multiple of which that product is rounded up.
     `own_pads` and `own_vocabularies` are False where source and target have one pad id, and one
     vocabulary; `pad` is the pad id where it is fixed; `trained_pad` is False where the row of the
     pad id in an embedding gets no gradient, and `negative_ids` is True where a negative id is a
@@ -123,6 +124,7 @@ class Limits:
     cross: bool = True
     inner: float | None = None
     inner_width: int | None = None
+    inner_multiple: int = 1
     own_pads: bool = True
     own_vocabularies: bool = True
     pad: int | None = None
@@ -181,7 +183,8 @@ class Limits:
             fitted = fitted.but(kv_heads=1)
         if self.inner is not None:
             part = Fraction(self.inner).limit_denominator(64)  # of thirds, as of whole numbers
-            fitted = fitted.but(d_ff=int(part * fitted.d_model))
+            multiples = -(-int(part * fitted.d_model) // self.inner_multiple)
+            fitted = fitted.but(d_ff=multiples * self.inner_multiple)
         if self.inner_width is not None:
             fitted = fitted.but(d_ff=self.inner_width)
         if self.shared_inner is not None:

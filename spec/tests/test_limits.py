@@ -34,6 +34,11 @@ def test_an_inner_width_may_be_a_fraction_of_the_width() -> None:
     assert [limits.fitted(Sizes(d_model=width)).d_ff for width in (3, 48, 64)] == [8, 128, 170]
 
 
+def test_an_inner_width_may_be_rounded_up_to_a_multiple() -> None:
+    limits = Limits(inner=8 / 3, inner_multiple=32)
+    assert [limits.fitted(Sizes(d_model=width)).d_ff for width in (3, 48, 64)] == [32, 128, 192]
+
+
 def test_masks_of_a_memory_are_those_of_all_where_they_have_no_limit_of_their_own():
     assert Limits(masks=("none", "causal")).masks_of("source_mask") == ("none", "causal")
     limits = Limits(masks=("none", "causal"), memory_masks=("none", "padding"))

@@ -7,6 +7,7 @@ import sys
 import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
+from itertools import chain
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -79,22 +80,30 @@ def functions_that_build(thing: type) -> list[Callable[..., Any]]:
 
 
 def named_builders(thing: Any) -> str:
-    """Return a sentence with functions of the package of the class `thing` that build it.
+    """Return a sentence with functions around the class `thing` that build it.
 
-    "" for none. They are found in the source alone, and have the fewest required arguments.
+    "" for none. They are found in the source alone, and have the fewest required arguments. Those
+    of a user's files may be in a script, which does more than to define things.
     """
     home = sys.modules.get(getattr(thing, "__module__", ""))
     file = getattr(home, "__file__", None) or ""
-    if not (inspect.isclass(thing) and home and file.endswith(".py") and home.__package__):
+    if not (inspect.isclass(thing) and home and file.endswith(".py")):
         return ""
     if file_modules.is_private(home.__name__):
+        found = [
+            (_required(node), f"{shown(one)}:{node.name}")
+            for one in dict.fromkeys([Path(file).resolve(), *chain(*_files_around(home))])
+            if one == Path(file).resolve() or _imports(one, thing.__name__)
+            for node in _that_call(_statements(one), thing)
+        ]
+    elif home.__package__:
+        found = [
+            (_required(node), f"{_dotted(one, home)}:{node.name}")
+            for one in file_modules.python_files(_root(home), _MOST)
+            for node in _that_call(_body(one), thing)
+        ]
+    else:
         return ""
-    found = [
-        (_required(node), f"{_dotted(one, home)}:{node.name}")
-        for one in file_modules.python_files(_root(home), _MOST)
-        for node in _body(one)
-        if isinstance(node, ast.FunctionDef) and node.name in _builders(one, thing)
-    ]
     listed = ", ".join(name for _, name in sorted(found)[:3])
     return f" Functions that build it are targets too: {listed}." if listed else ""
 
@@ -106,17 +115,32 @@ def _required(node: ast.FunctionDef) -> int:
     return len(held.posonlyargs) + len(held.args) + len(held.kwonlyargs) - given
 
 
+def shown(file: Path) -> str:
+    """Return the path of `file` as it is typed: from the current folder, where it is below that."""
+    here = Path.cwd()
+    return str(file.relative_to(here) if file.is_relative_to(here) else file)
+
+
+def _imports(file: Path, name: str) -> bool:
+    """Say whether `file` imports `name` from another one."""
+    froms = [one for one in _statements(file) if isinstance(one, ast.ImportFrom)]
+    return any(alias.name in (name, "*") for one in froms for alias in one.names)
+
+
 def _builders(file: Path, thing: type) -> list[str]:
     """Return the functions of `file` that call `thing` and return something."""
-    found = []
-    for node in _body(file):
+    return [one.name for one in _that_call(_body(file), thing)]
+
+
+def _that_call(body: Sequence[ast.stmt], thing: type) -> Iterator[ast.FunctionDef]:
+    """Yield the functions of a file's `body` that call `thing` and return something."""
+    for node in body:
         inner = list(ast.walk(node)) if isinstance(node, ast.FunctionDef) else []
         calls = [one.func for one in inner if isinstance(one, ast.Call)]
         names = [getattr(one, "attr", getattr(one, "id", "")) for one in calls]
         returns = any(isinstance(one, ast.Return) for one in inner)
         if isinstance(node, ast.FunctionDef) and thing.__name__ in names and returns:
-            found.append(node.name)
-    return found
+            yield node
 
 
 def _files_around(home: ModuleType) -> Iterator[list[Path]]:

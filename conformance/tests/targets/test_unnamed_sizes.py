@@ -7,7 +7,7 @@ from mistaken_code import adapted, broken
 from proof import share
 
 from attentest.targets.adapt import Unclear
-from attentest.targets.models.size_names import sizes_named
+from attentest.targets.models.size_names import size_by_words, sizes_named
 from attentest.targets.models.tables.vocabularies import Vocabulary
 
 pytestmark = pytest.mark.filterwarnings("ignore:enable_nested_tensor")
@@ -89,3 +89,20 @@ def test_a_vocabulary_that_is_taken_for_a_list_ends() -> None:
     vocabulary = Vocabulary(7, pad=2)
     assert list(vocabulary) == list(range(7))
     assert [vocabulary["<pad>"], vocabulary["word"], len(vocabulary)] == [2, 1, 7]
+
+
+@pytest.mark.parametrize(
+    ("name", "size"),
+    [
+        ("encembsize", "d_model"),
+        ("decnumhead", "heads"),
+        ("encnumlayer", "layers"),
+        ("dffencoder", "d_ff"),
+        ("hdecoder", "heads"),
+        ("tokenencoder", ""),
+        ("encoderoutput", ""),
+        ("decay", ""),
+    ],
+)
+def test_sizes_of_one_side_are_read_without_the_word_of_the_side(name: str, size: str) -> None:
+    assert size_by_words(name, "") == size

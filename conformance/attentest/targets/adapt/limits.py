@@ -24,6 +24,7 @@ from attentest.targets.adapt.components import squashed
 from attentest.targets.adapt.construction import Construction
 from attentest.targets.adapt.parameters.degenerate import with_numbers
 from attentest.targets.adapt.parameters.inner_widths import (
+    InnerWidth,
     demand_inner_width,
     fixed_inner,
     shared_inner,
@@ -106,7 +107,7 @@ def limits_of(
     if "d_ff" in known:
         demand_inner_width(code, probe, table)
     one_head = _has_heads(code) and "heads" not in known
-    inner, inner_width = (None, None) if "d_ff" in known else fixed_inner(code, probe, table)
+    inner = InnerWidth() if "d_ff" in known else fixed_inner(code, probe, table)
     return Limits(
         heads=1 if one_head else None,
         fewest_heads=2 if several else 1,
@@ -115,8 +116,9 @@ def limits_of(
         memory_masks=_memory_kinds(adapter),
         dropout="dropout" in known and _same_names(code, probe),
         cross=not adapter.arguments.joined,
-        inner=inner,
-        inner_width=inner_width,
+        inner=inner.ratio,
+        inner_width=inner.width,
+        inner_multiple=inner.multiple,
         shared_inner=None if "shared_inner" in known else shared_inner(probe, table),
         length=None
         if "max_length" in known
@@ -275,7 +277,11 @@ def said_of(limits: Limits, *, dropout: bool = False) -> list[str]:
             "column is left out: if it is to be refused, this is a mistake"
         )
     if limits.inner is not None:
-        said.append(f"its inner layer is {limits.inner:.4g} times as wide as the model")
+        rounded = f", rounded up to a multiple of {limits.inner_multiple}"
+        said.append(
+            f"its inner layer is {limits.inner:.4g} times as wide as the model"
+            f"{rounded if limits.inner_multiple > 1 else ''}"
+        )
     if limits.inner_width is not None:
         said.append(f"its inner layer is always {limits.inner_width} wide")
     return said

@@ -73,9 +73,13 @@ def with_cache(
             _demand_places(other, made)
             return _completed(other, made)
         tried.append((other, trial))
-    if argument not in given:
-        demand_first_step(adapter.name, model, adapter.call, adapter.building.space, argument)
+    if argument in given:
+        return adapter, [_NOT_CONTINUED.format(argument)]
+    demand_first_step(adapter.name, model, adapter.call, adapter.building.space, argument)
     return _wrong(adapter, tried, made, argument)
+
+
+_NOT_CONTINUED = "not judged: {0}, which is fixed as given; its steps do not give the whole text's"
 
 
 def _held(

@@ -8,6 +8,11 @@ from torch import nn
 
 from attentest.results.text import summary
 from attentest.targets.adapt.limits import is_random_in_training
+from attentest.targets.adapt.parameters.inner_widths import (
+    ROUNDING_WIDTHS,
+    InnerWidth,
+    rounded_inner,
+)
 from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.adapt.reading import Unclear
 from attentest.targets.language_models.calling import Call, probe_tokens
@@ -28,6 +33,7 @@ def limits_of(built: Building, call: Call, inner: int, table: Table) -> Limits:
     `table` is the parameter map.
     """
     fixed, pads = _random(built, call), _untrained(built)
+    own = InnerWidth() if "d_ff" in built.known else _inner(built, inner)
     return Limits(
         trained_pad=not pads,
         pad=pads[0] if pads else None,
@@ -39,7 +45,8 @@ def limits_of(built: Building, call: Call, inner: int, table: Table) -> Limits:
         odd_width=_answer(built, call, "float32", PROBE.but(d_model=15, heads=3, kv_heads=1))
         is not None,
         least_width=_least_width(built, call),
-        inner=None if "d_ff" in built.known else _ratio(built, inner),
+        inner=own.ratio,
+        inner_multiple=own.multiple,
         one_key_head=has_one_key_head(built),
         fewest_heads=2 if _lacks_with_one_head(built, table) else 1,
         length=_length(built, call),
@@ -148,25 +155,48 @@ def _longest(built: Building, call: Call, sizes: Sizes = PROBE, most: int = LONG
     return low
 
 
-def _ratio(built: Building, inner: int) -> float:
-    """Return the inner width as a multiple of the model's; Unclear where it is none.
+def _inner(built: Building, inner: int) -> InnerWidth:
+    """Return the inner width as a multiple of the model's, rounded up or not; Unclear for neither.
 
     Widths that the model refuses, as rotary positions of an odd width do, say nothing of it.
     """
-    ratio, built_at = Fraction(inner, PROBE.d_model), 0
-    for width in (48, 60, 84, 192):
-        try:
-            with undisturbed():
-                model = built(PROBE.but(d_model=width))
-        except Exception:  # code that a user wrote may raise anything
-            continue
-        built_at += 1
-        held = {size for one in model.parameters() if one.dim() > 1 for size in one.shape}
-        if not held & {int(ratio * width), 2 * int(ratio * width)}:
-            raise Unclear(_NO_RATIO.format(inner, PROBE.d_model, f"no such multiple at {width}"))
-    if built_at < 2:
-        raise Unclear(_NO_RATIO.format(inner, PROBE.d_model, "refused at most others"))
-    return float(ratio)
+    ratio, tried = Fraction(inner, PROBE.d_model), (48, 60, 84, 192)
+    sizes = {width: _matrix_sizes(built, PROBE.but(d_model=width)) for width in tried}
+    known = {width: held for width, held in sizes.items() if held}
+    other = [w for w, held in known.items() if not held & {int(ratio * w), 2 * int(ratio * w)}]
+    if not other and len(known) > 1:
+        return InnerWidth(float(ratio))
+    rounded = rounded_inner({PROBE.d_model: inner, **_single_inner_widths(built)})
+    if rounded is not None:
+        return rounded
+    at = f"no such multiple at {other[0]}" if other else "refused at most others"
+    raise Unclear(_NO_RATIO.format(inner, PROBE.d_model, at))
+
+
+def _single_inner_widths(built: Building) -> dict[int, int]:
+    """Return the inner widths at the model's, as far as one size is that of a network alone.
+
+    All other sizes of matrices follow from the width, the heads or the vocabulary. One size is
+    twice the inner width where two matrices are packed.
+    """
+    found = {}
+    for width in ROUNDING_WIDTHS:
+        sizes = PROBE.but(d_model=width, heads=1, kv_heads=1)
+        known = {PROBE.target_vocabulary, PROBE.max_length, *(n * width for n in (1, 2, 3))}
+        own = sorted(_matrix_sizes(built, sizes) - known)
+        if len(own) == 1:
+            found[width] = own[0]
+    return found
+
+
+def _matrix_sizes(built: Building, sizes: Sizes) -> set[int]:
+    """Return the sizes of all matrices of a model, none where it is refused."""
+    try:
+        with undisturbed():
+            model = built(sizes)
+    except Exception:  # code that a user wrote may raise anything
+        return set()
+    return {size for one in model.parameters() if one.dim() > 1 for size in one.shape}
 
 
 _NO_RATIO = (

@@ -32,6 +32,7 @@ from attentest.targets.models.probing import (
 from attentest.targets.models.results import fitted
 from attentest.targets.models.surrounded import signature_of
 from attentest.targets.models.trials import Building
+from attentest.targets.neighbours import named_builders
 from attentest.targets.unjudged import names_masks, names_padding
 from attentest_spec import Sizes
 
@@ -141,6 +142,8 @@ def infer(built: Building, name: str, doc: str, reading: Reading) -> Inferred:
         if path := _convolved(probe.model, lambda: _best(probe, plain_call, iter([{}]))):
             raise Uncovered(_NO_TEXT.format(name, path))
         demand_runnable(name, failure, type(probe.model))
+        if _NO_PART in failure and (makers := named_builders(type(probe.model))):
+            raise Unclear(_OF_PARTS.format(name, failure, makers))
         raise Unclear(
             f"{name} could not be called as a whole model ({read.words}): {failure}. If an "
             f"argument was taken for another, say which is which with --argument source=NAME, "
@@ -192,6 +195,12 @@ def infer(built: Building, name: str, doc: str, reading: Reading) -> Inferred:
         not reading.strict and _leaves_target_pads(probe, call),
         call.lengths,
     )
+
+
+_NO_PART = "'int' object is not callable"
+_OF_PARTS = (
+    "{} is a whole model whose parts are handed to it, and a part cannot be a number ({}).{}"
+)
 
 
 def _demand_masks(probe: Probe, call: Call, name: str) -> None:

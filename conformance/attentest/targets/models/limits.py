@@ -15,6 +15,11 @@ from attentest.harness.subject import Subject
 from attentest.targets.adapt.limits import is_random_in_training
 from attentest.targets.adapt.parameters import FoundTable
 from attentest.targets.adapt.parameters.building import DISTINCT
+from attentest.targets.adapt.parameters.inner_widths import (
+    ROUNDING_WIDTHS,
+    InnerWidth,
+    rounded_inner,
+)
 from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.adapt.reading import Unclear
 from attentest.targets.models.inferring import Inferred, probe_of
@@ -32,10 +37,11 @@ LONGEST = 1024
 
 def limits_of(built: Building, inferred: Inferred, table: Table) -> Limits:
     """Return the limits of a model whose parameters are where `table` says."""
-    inner, inner_width = (None, None) if "d_ff" in built.known else _inner(built, table)
+    inner = InnerWidth() if "d_ff" in built.known else _inner(built, table)
     return Limits(
-        inner=inner,
-        inner_width=inner_width,
+        inner=inner.ratio,
+        inner_width=inner.width,
+        inner_multiple=inner.multiple,
         dropout="dropout" in built.known,
         precisions=_precisions(built, inferred),
         heads=None if "heads" in built.known else 1,
@@ -136,25 +142,43 @@ def _precisions(built: Building, inferred: Inferred) -> tuple[str, ...]:
     return precisions_of(answers)
 
 
-def _inner(built: Building, table: Table) -> tuple[float | None, int | None]:
+def _inner(built: Building, table: Table) -> InnerWidth:
     """Return the inner width as a multiple of the model's, or else itself.
 
-    Raises Unclear where it is neither.
+    Raises Unclear where it is neither, nor such a multiple that is rounded up.
     """
     one, other = (
         _inner_width(built, table, DISTINCT.but(d_model=width, target_vocabulary=_VOCABULARY))
         for width in (DISTINCT.d_model, 2 * DISTINCT.d_model)
     )
     if one is None or other is None:
-        return None, None
-    if one == other:
-        return None, one
-    if other == 2 * one:
-        return one / DISTINCT.d_model, None
+        return InnerWidth()
+    if one == other and _inner_width(built, table, _of_width(_WIDE)) in (None, one):
+        return InnerWidth(width=one)
+    ratio = one / DISTINCT.d_model
+    between = _inner_width(built, table, _of_width(_BETWEEN))
+    if other == 2 * one and between in (None, int(ratio * _BETWEEN)):
+        return InnerWidth(ratio)
+    tried = {width: _inner_width(built, table, _of_width(width)) for width in ROUNDING_WIDTHS}
+    rounded = rounded_inner({width: one for width, one in tried.items() if one is not None})
+    if rounded is not None:
+        return rounded
     raise Unclear(
         f"the inner width is {one} where the model is {DISTINCT.d_model} wide, and {other} where "
         f"it is {2 * DISTINCT.d_model} wide: say what sets it with --argument d_ff=NAME."
     )
+
+
+def _of_width(width: int) -> Sizes:
+    """Return the sizes of a model of that width, with one head."""
+    return DISTINCT.but(d_model=width, heads=1, target_vocabulary=_VOCABULARY)
+
+
+_BETWEEN = 36
+"""A model width that is no multiple of the others."""
+
+_WIDE = 768
+"""A model width at which an inner width that is rounded far up is no constant any more."""
 
 
 def _inner_width(built: Building, table: Table, sizes: Sizes) -> int | None:

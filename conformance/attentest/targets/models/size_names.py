@@ -119,6 +119,21 @@ def size_by_words(name: str, side: str) -> str:
     """
     found = next((size for size, one in _PATTERNS.items() if re.fullmatch(one, name)), "")
     if found != "vocabulary":
-        return found
+        return found or _of_one_side(name)
     target = any(mark in name for mark in _TARGET) or name.startswith(_OUT) or name.endswith("out")
     return "target_vocabulary" if target else _sided("source_vocabulary", side)
+
+
+def _of_one_side(name: str) -> str:
+    """Return the size of a name without the word of a side that it begins or ends with."""
+    match = re.fullmatch(
+        r"(?:encoder|decoder|enc|dec)(.{3,})|(h|(?:d|n|num).+)(?:encoder|decoder)", name
+    )
+    plain = match and (match[1] or match[2])
+    if not plain or re.search(r"(encoder|decoder)", plain):
+        return ""
+    lists = [size for size in ("d_model", "d_ff", "heads", "layers") if plain in SIZES[size]]
+    if len(lists) == 1:
+        return lists[0]
+    found = next((size for size, one in _PATTERNS.items() if re.fullmatch(one, plain)), "")
+    return "" if lists or found == "vocabulary" else found

@@ -1,7 +1,9 @@
 """The inner width of a feed-forward network whose constructor is not given it."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from fractions import Fraction
+from math import gcd
+from typing import NamedTuple
 
 from torch import nn
 
@@ -9,7 +11,7 @@ from attentest.targets.adapt.code import Code
 from attentest.targets.adapt.construction import unrounded
 from attentest.targets.adapt.probing import SIZES, Probe, undisturbed
 from attentest.targets.adapt.reading import Unclear
-from attentest_spec import Sizes, Table
+from attentest_spec import Limits, Sizes, Table
 from attentest_spec.mapping import locate
 
 _INNER = (
@@ -38,23 +40,76 @@ _PARTS = 64
 """The largest denominator of the ratio of the two widths."""
 
 
-def fixed_inner(code: Code, probe: Probe, table: Table) -> tuple[float | None, int | None]:
-    """Return the inner width as a multiple of the model's, or else itself; None where it is not.
+_BETWEEN = tuple(range(2, 132))
+"""Model widths up to those that are judged; a rule of rounding has to hold at all of them."""
 
-    Raises Unclear where it is neither.
+_LARGE = (192, 256, 384, 512, 768, 1024)
+"""Model widths that tell multiples of large numbers apart."""
+
+ROUNDING_WIDTHS = (*_BETWEEN, *_LARGE)
+
+_MOST_PARTS = 6
+"""The largest denominator of a ratio whose product is rounded."""
+
+
+class InnerWidth(NamedTuple):
+    """The rule of an inner width that no argument sets; None for what it does not have."""
+
+    ratio: float | None = None
+    width: int | None = None
+    multiple: int = 1
+
+
+def rounded_inner(widths: Mapping[int, int]) -> InnerWidth | None:
+    """Return the rule by which inner `widths` are rounded up to a multiple, by the model's widths.
+
+    None where no ratio gives them all, or too few are known.
+    """
+    if not {*_LARGE} & {*widths} or len(widths) < len(_LARGE):
+        return None
+    common = gcd(*widths.values())
+    for multiple in (one for one in range(common, 1, -1) if common % one == 0):
+        for ratio in _ratios(widths, multiple):
+            whole = float(ratio) if ratio.denominator > 1 else int(ratio)
+            limits = Limits(inner=whole, inner_multiple=multiple)
+            if all(limits.fitted(Sizes(d_model=w)).d_ff == one for w, one in widths.items()):
+                return InnerWidth(whole, None, multiple)
+    return None
+
+
+def _ratios(widths: Mapping[int, int], multiple: int) -> list[Fraction]:
+    """Return the ratios that the largest width allows, those of small denominators first."""
+    wide = max(widths)
+    low, high = Fraction(widths[wide] - multiple, wide), Fraction(widths[wide] + 1, wide)
+    return [
+        Fraction(numerator, denominator)
+        for denominator in range(1, _MOST_PARTS + 1)
+        for numerator in range(int(low * denominator), int(high * denominator) + 1)
+        if low < Fraction(numerator, denominator) < high
+    ]
+
+
+def fixed_inner(code: Code, probe: Probe, table: Table) -> InnerWidth:
+    """Return the inner width as a multiple of the model's, or else itself; empty where d_ff is it.
+
+    Raises Unclear where it is neither, nor such a multiple that is rounded up.
     """
     first = _inner_width(probe.built, table, SIZES.d_model)
     if first is None:
-        return None, None
+        return InnerWidth()
     widths = {SIZES.d_model: first, **_others(code, table, _TRIED)}
     if set(widths.values()) == {first}:
         widths |= _others(code, table, (_WIDE,))
     if len(widths) > 1 and set(widths.values()) == {first}:
-        return None, first
+        return InnerWidth(width=first)
     for width, inner in sorted(widths.items(), reverse=True):
         ratio = Fraction(inner, width).limit_denominator(_PARTS)
         if all(int(ratio * one) == other for one, other in widths.items()):
-            return (int(ratio) if ratio.denominator == 1 else float(ratio)), None
+            return InnerWidth(int(ratio) if ratio.denominator == 1 else float(ratio))
+    tried = (SIZES.but(d_model=width, heads=1) for width in ROUNDING_WIDTHS)
+    rounded = rounded_inner({SIZES.d_model: first, **_others(code, table, tried)})
+    if rounded is not None:
+        return rounded
     said = ", ".join(f"{other} at {one}" for one, other in sorted(widths.items()))
     raise Unclear(
         f"The inner width of {code.name} is no multiple of the model's and no constant ({said}): "
