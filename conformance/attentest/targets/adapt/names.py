@@ -114,7 +114,7 @@ WIDTH = words(
     "featdim nchannels din dout dinput doutput nembed nfeatures nhidden "
     "embeddingdimension modeldimension nunits units outdim encoderembeddim decoderembeddim "
     "querydim contextdim dimensionality attentiondim dhid encodingdim e embeddingssize "
-    "embeddingsdim"
+    "embeddingsdim dcross crossdim dcontext"
 )
 """The width of the model, input and output widths included."""
 
@@ -297,7 +297,7 @@ TEMPERATURE = words("temperature")
 RATIO = words(
     "mlpratio forwardexpansion expansion expansionfactor ffmult mult ffnratio ratio wideningfactor "
     "ffnmult mlpmult ffexpansion ffnexpansion expansionratio ffratio mlpexpansion multiplier "
-    "ffmultiplier ffnmultiplier mlpmultiplier hiddenmultiplier expandratio"
+    "ffmultiplier ffnmultiplier mlpmultiplier hiddenmultiplier expandratio forwardmul ffmul mlpmul"
 )
 """The inner width of a feed-forward network as a multiple of the model's."""
 
