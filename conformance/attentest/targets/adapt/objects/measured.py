@@ -52,8 +52,8 @@ def _factor(
         return None
     source = torch.Generator().manual_seed(0)
     shape = (2, SIZES.heads, 5, head_width(SIZES))
-    three = [torch.randn(shape, generator=source) for _ in range(3)]
-    expected = scaled_dot_product_attention(*three)
+    q, k, v = three = [torch.randn(shape, generator=source) for _ in range(3)]
+    expected = scaled_dot_product_attention(q, k, v)
     values = {name: one.value(SIZES) for name, one in read.items() if one is not None}
     for factor in _FACTORS:
         result = _result(thing, {**values, own: factor.value(SIZES)}, three)
