@@ -186,7 +186,7 @@ def _object(target: str, module: ModuleType, name: str) -> object:
             place, _ = _place_and_name(target)
             public = [one for one in vars(module) if not one.startswith("_")]
             raise LoadFailure(
-                f"The target {target} could not be loaded: {place} has no object named {part!r}. "
+                f"The target {target} could not be loaded. In {place}: "
                 f"{UnknownName('object', part, public)} Write {place}:NAME with a name in it."
             )
         found = getattr(found, part)

@@ -16,8 +16,9 @@ def follows_to_device(probe: Probe, x: Annotated[Floats, "*shape D"], *others: I
     """Demand that a part that was moved computes on the other device.
 
     It is called with x (.., D) and the `others`. What it holds may stay behind if calls move it:
-    see :func:`moves_once`. A call that turns autocast off for the device of its input cannot be
-    made on the device meta; that nothing stays behind is all that is demanded of it.
+    see :func:`moves_once`. A call that turns autocast off for the device of its input, or that
+    converts to the type of another tensor by the name of that type, cannot be made on the device
+    meta; that nothing stays behind is all that is demanded of it.
     """
     behind = left_behind(probe, x.shape[-1])
     try:
@@ -27,14 +28,17 @@ def follows_to_device(probe: Probe, x: Annotated[Floats, "*shape D"], *others: I
         )
     except BackendError as error:
         holds(not behind, _left(behind))
-        if _OF_AUTOCAST.search(str(error.cause)):
+        if _OF_META_ALONE.search(str(error.cause)):
             return
         raise
     holds(place == "meta", f"For an input on the device meta the output lies on {place}.")
 
 
-_OF_AUTOCAST = re.compile("unsupported scalarType|autocast")
-"""The words of errors of torch's autocast, which knows no precision of the device meta."""
+_OF_META_ALONE = re.compile(r"unsupported scalarType|autocast|invalid type: 'torch\.meta\.")
+"""The words of errors that torch raises on the device meta and on no other device.
+
+Its autocast knows no precision of meta, and `Tensor.type` accepts no name of a type of meta.
+"""
 
 
 def moves_once(probe: Probe, x: Annotated[Floats, "*shape D"]) -> None:

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from mistaken_code import broken
 from proof import share
 
 import attentest
@@ -69,3 +70,18 @@ def test_another_sequence_that_is_not_attended_to_is_asked_about(
 ) -> None:
     with pytest.raises(Unclear, match="and not with another one as context"):
         read(tmp_path, old, new)
+
+
+CONTEXT = SOURCE.replace("d_model, n_heads, bias=False", "d_model, n_heads, d_cross").replace(
+    "bias=bias", "bias=False"
+)
+CONTEXT = CONTEXT.replace("self.wkv = nn.Linear(d_model", "self.wkv = nn.Linear(d_cross")
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong"), [("", ""), ("self.split(k), self.split(v)", "self.split(k), self.split(k)")]
+)
+def test_width_of_the_context_is_an_argument(tmp_path: Path, right: str, wrong: str) -> None:
+    (tmp_path / "cross.py").write_text(CONTEXT.replace(right, wrong) if right else CONTEXT)
+    backend = attentest.adapted(str(tmp_path / "cross.py:CrossAttention"))
+    assert bool(broken(backend, "multi_head_attention.formula")) == bool(right)

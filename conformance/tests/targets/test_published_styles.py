@@ -109,6 +109,43 @@ def test_table_that_stays_behind_is_a_violation():
     assert found == {"follows-moves": "violation", "moved-once": "warning"}
 
 
+class TypeByName(MovedAtCalls):
+    """A table of frequencies whose positions get the type of the frequencies by its name."""
+
+    def __init__(self, d_model: int) -> None:
+        nn.Module.__init__(self)
+        self.register_buffer("rates", waves(2, d_model)[1, ::2].arcsin())
+
+    def positions(self, x: Tensor) -> Tensor:
+        return torch.arange(x.shape[1], device=x.device)
+
+    def forward(self, x: Tensor) -> Tensor:
+        angles = self.positions(x).type(self.rates.type())[:, None] * self.rates
+        return x + torch.stack([angles.sin(), angles.cos()], -1).flatten(1).to(x.dtype)
+
+
+class TypeByNameLeftBehind(TypeByName):
+    def __init__(self, d_model: int) -> None:
+        super().__init__(d_model)
+        rates = self.rates
+        del self.rates
+        self.rates = torch.cat([rates] * 9)
+
+    def forward(self, x: Tensor) -> Tensor:
+        angles = self.positions(x).type(self.rates.type())[:, None] * self.rates[: x.shape[-1] // 2]
+        return x + torch.stack([angles.sin(), angles.cos()], -1).flatten(1).to(x.dtype)
+
+
+def test_type_by_name_which_meta_alone_refuses_is_no_failure():
+    found = statuses(TypeByName, "positional_encoding", "formula", "follows-moves")
+    assert found == {"formula": "pass", "follows-moves": "pass"}
+
+
+def test_type_by_name_of_a_table_that_stays_behind_is_no_pass():
+    found = statuses(TypeByNameLeftBehind, "positional_encoding", "follows-moves")
+    assert found != {"follows-moves": "pass"}
+
+
 class StoredOrNew(nn.Module):
     """A table of tokens that takes a path and a reader of files only where it is stored."""
 

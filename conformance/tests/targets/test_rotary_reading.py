@@ -132,7 +132,7 @@ class TablesOnADevice(nn.Module):
 
 def test_a_device_that_must_be_given_is_asked_for():
     """A fixed one would be wrong where the input lies on another."""
-    with pytest.raises(Unclear, match="what the argument 'device'"):
+    with pytest.raises(Unclear, match="--give device=cpu builds it on the CPU"):
         attentest.adapted(TablesOnADevice, "rotary")
 
 

@@ -29,8 +29,9 @@ from attentest.targets.adapt.fillings import (
 from attentest.targets.adapt.names import RATIO, SIZES
 from attentest.targets.adapt.objects.compared_words import attempts_of_words
 from attentest.targets.adapt.objects.configuration import Fields, fields_read, holds_settings
-from attentest.targets.adapt.objects.left_out import left_out, makes_norms, said_of
+from attentest.targets.adapt.objects.left_out import makes_norms, said_of
 from attentest.targets.adapt.objects.made_settings import made_settings
+from attentest.targets.adapt.objects.measured import measured
 from attentest.targets.adapt.objects.parts import class_given, parts_of, several_parts
 from attentest.targets.adapt.objects.settings import (
     is_configuration,
@@ -236,16 +237,16 @@ def _elimination(
     What is built with it must have parameters with an axis of that size: an argument that is
     something else, such as the radius of a window, shows in no shape.
     """
-    if (behind := left_out(thing, component, unknown[0], read)) is not None:
-        return behind
+    if (found := measured(thing, component, unknown[0], read)) is not None:
+        return found
     left = _sizes_left(component, read.values())
     if "d_model" in left and left[0] not in sizes_known(read.values()):
         left = ["d_model"]  # the others have usual ratios to it, or are one
     if len(left) != 1 or left[0] not in _AXES or left[0] in sizes_known(read.values()):
         return None
     size = left[0]
-    found = Filling(size, attrgetter(size), frozenset([size]), f"sizes.{size}")
-    return found if _is_axis(thing, read, unknown[0], found) else None
+    last = Filling(size, attrgetter(size), frozenset([size]), f"sizes.{size}")
+    return last if _is_axis(thing, read, unknown[0], last) else None
 
 
 def _is_axis(

@@ -81,7 +81,11 @@ def filling_of(
         return Filling(size, attrgetter(size), frozenset([size]), f"sizes.{size}")
     if name in TEMPERATURE and component in _WITH_SCORES and is_required(parameter):
         return Filling("sqrt(d_model/heads)", root_of_width, code="head_width(sizes) ** 0.5")
-    if name in HEAD_WIDTH or is_head_width(name, parameter.default, arguments):
+    if (
+        name in HEAD_WIDTH
+        or is_head_width(name, parameter.default, arguments)
+        or (component == "attention" and _is_lone_width(name, arguments))
+    ):
         return Filling("d_model/heads", head_width, code="head_width(sizes)")
     if name in KEY_HEADS and component == "multi_head_attention":
         return Filling("kv_heads", key_heads, frozenset(["kv_heads"]), _KEY_HEADS)
@@ -129,6 +133,16 @@ def is_head_width(name: str, default: Any, arguments: Collection[str]) -> bool:
         and any(one in SIZES["heads"] for one in held)
         and any(one in WIDTH and one not in _OF_KEYS for one in held)
     )
+
+
+def _is_lone_width(name: str, arguments: Collection[str]) -> bool:
+    """Say whether an argument is a width, and no other says the number of heads or their width.
+
+    Attention without projections cannot know how wide the model is: it is built with the width of
+    the queries that it gets, whatever that is called.
+    """
+    held = {squashed(one) for one in arguments}
+    return name in WIDTH and not held & {*SIZES["heads"], *HEAD_WIDTH}
 
 
 _OF_KEYS = ("kdim", "vdim", "querydim", "keysize", "querysize", "valuesize")

@@ -115,7 +115,7 @@ WIDTH = words(
     "embeddingdimension modeldimension nunits units outdim encoderembeddim decoderembeddim "
     "encoderdim decoderdim embeddingdims embeddingsdims "
     "querydim contextdim dimensionality attentiondim dhid encodingdim e embeddingssize "
-    "embeddingsdim"
+    "embeddingsdim dcross crossdim dcontext"
 )
 """The width of the model, input and output widths included."""
 
@@ -289,7 +289,8 @@ BATCH_RESULTS: Mapping[str, Sequence[str]] = {
 HEAD_WIDTH = words(
     "dk dv dq dkv headdim dimhead headsize dhead dimperhead dimk dimv dkey dvalue attentionheaddim "
     "attndimhead attnheaddim headfeatures nembdperhead embdperhead dimsperhead headdims "
-    "querypreattnscalar dimkeys dimvalues dimkey dimvalue qkdim dqk dimqk headwidth"
+    "querypreattnscalar dimkeys dimvalues dimkey dimvalue qkdim dqk dimqk headwidth "
+    "dqueries dkeys dvalues dquery"
 )
 """The width of one head, or what the scores of one are divided by the root of."""
 
@@ -299,7 +300,7 @@ TEMPERATURE = words("temperature")
 RATIO = words(
     "mlpratio forwardexpansion expansion expansionfactor ffmult mult ffnratio ratio wideningfactor "
     "ffnmult mlpmult ffexpansion ffnexpansion expansionratio ffratio mlpexpansion multiplier "
-    "ffmultiplier ffnmultiplier mlpmultiplier hiddenmultiplier expandratio"
+    "ffmultiplier ffnmultiplier mlpmultiplier hiddenmultiplier expandratio forwardmul ffmul mlpmul"
 )
 """The inner width of a feed-forward network as a multiple of the model's."""
 

@@ -25,8 +25,8 @@ from attentest.targets.adapt.rotary.signatures import (
     SCALING,
     Arguments,
     arguments_of,
+    needs_device,
     takes_tables,
-    unexplained,
     with_table,
 )
 from attentest.targets.definitions import undecorated
@@ -321,7 +321,7 @@ def _makers(thing: Any, own: str, reading: Reading) -> Iterator[Maker]:
         return
     made = with_settings(thing, arguments_of(thing, own, reading, builds=True), reading, SIZES)
     if "device" in made.roles:  # a fixed one would be wrong where x lies on another
-        raise unexplained(made.roles["device"], own)
+        raise needs_device(made.roles["device"], own)
     module, found = issubclass(thing, nn.Module), False
     for method in _METHODS:
         if not is_method(thing, method) or (module and method == "__call__"):

@@ -174,6 +174,14 @@ def unexplained(name: str, own: str) -> Unclear:
     )
 
 
+def needs_device(name: str, own: str) -> Unclear:
+    """Return the question about the argument `name` of `own`, the device of what it builds."""
+    return Unclear(
+        f"{own} is built for one device, that of {name!r}, and nothing says which. --give "
+        f"{name}=cpu builds it on the CPU."
+    )
+
+
 def with_table(arguments: Arguments) -> Arguments | None:
     """Return `arguments` with the table in the place of positions (`pos`), None where none fits."""
     roles = arguments.roles
