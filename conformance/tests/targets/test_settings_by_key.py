@@ -44,6 +44,13 @@ def test_question_is_about_the_key_that_nothing_says(tmp_path: Path) -> None:
     attentest.adapted(f"{folder / 'mlp.py'}:MLP", arguments={"d_ff": "ff"})
 
 
+@pytest.mark.parametrize("name", ["config_dict", "hyper"])
+def test_argument_that_is_read_by_keys_gets_settings(name: str, tmp_path: Path) -> None:
+    code = MLP.replace("config", name).replace('"ff"', '"d_ff"')
+    folder = write_files(tmp_path, mlp=code)
+    assert "MLP" in attentest.adapted(f"{folder / 'mlp.py'}:MLP").summary
+
+
 POSITIONS = """
 import math
 

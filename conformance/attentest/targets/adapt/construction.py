@@ -173,7 +173,7 @@ def construction(thing: Callable[..., Any], component: str, reading: Reading) ->
         for own, parameter in arguments.items()
     } | {own: Filling(f"({one.words})", one, one.known) for own, one in inner.items()}
     unknown = [own for own, one in read.items() if one is None and is_required(arguments[own])]
-    for own in [one for one in unknown if is_configuration(one)]:
+    for own in [one for one in unknown if is_configuration(one, thing)]:
         inner[own] = _configuration(thing, own, read, component, reading)
         read[own] = Filling(f"({inner[own].words})", inner[own], inner[own].known)
         unknown.remove(own)

@@ -310,7 +310,9 @@ CONFIGURATION = words(
 )
 """Names of an object that holds all settings."""
 
-EPSILON = words("eps epsilon layernormeps layernormepsilon normeps lneps rmsnormeps")
+EPSILON = words(
+    "eps epsilon epsvalue layernormeps layernormepsilon normeps lneps rmsnormeps epsilonvalue"
+)
 """The epsilon of a norm."""
 
 LAYER_INDEX = words(

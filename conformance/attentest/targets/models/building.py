@@ -197,7 +197,7 @@ class _Options:
         if inner:
             yield from self.expressions(self.space[inner[0]], *inner)
             return
-        if is_configuration(own) and parameter.default in (inspect.Parameter.empty, None):
+        if is_configuration(own, self.top) and parameter.default in (inspect.Parameter.empty, None):
             yield from self._configurations(own, arguments)
             return
         if name == "device" and parameter.default is inspect.Parameter.empty:
@@ -230,7 +230,7 @@ class _Options:
         annotated = [name for name, one in classes.items() if one is parameter.annotation]
         if annotated and not issubclass(classes[annotated[0]], nn.Module):
             return annotated[0], side
-        if squashed(own) in ("config", "cfg", "conf", "args", "hparams", "configuration"):
+        if is_configuration(own, self.top):
             held = [name for name in classes if squashed(name).endswith(("config", "cfg", "args"))]
             if len(held) != 1:
                 held = [one.__name__ for one in settings_classes(self.top, own)]
