@@ -252,10 +252,7 @@ def _elimination(
 def _is_axis(
     thing: Callable[..., Any], read: Mapping[str, Filling | None], own: str, size: Filling
 ) -> bool:
-    """Say whether `thing`, built with `size` as its argument `own`, has parameters with that axis.
-
-    What it is built with besides is `read`.
-    """
+    """Say whether `thing`, built with `size` as `own` beside `read`, has a parameter with it."""
     values = {name: one.value(PROBED) for name, one in read.items() if one is not None}
     try:
         with undisturbed():
@@ -369,6 +366,7 @@ def _question(
         f"An argument can be a size ({', '.join(SIZES)}), or have a fixed value; what needs more "
         f"is built in a file of your own: {own_recipe(component, name)}.",
         attempts=[*attempts_of_words(thing, unknown), *_attempts(unknown, left)],
+        built=True,
     )
 
 

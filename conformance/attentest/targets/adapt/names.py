@@ -12,6 +12,9 @@ def words(text: str) -> Sequence[str]:
     return tuple(text.split())
 
 
+MASKS = ("mask", "source_mask", "target_mask")
+"""The inputs of the contract that are masks."""
+
 ROLES: Mapping[str, Sequence[str]] = {
     "query": words("q query queries qs xq qstate querystates qin inputq xquery inputsq"),
     "key": words("k key keys ks xk kstate keystates kin inputk xkey"),
