@@ -16,14 +16,14 @@ class Block(nn.Module):
         self.heads = heads
         self.pairs, self.out = nn.Linear(width, 3 * width), nn.Linear(width, width)
         self.norm_1, self.norm_2 = nn.LayerNorm(width), nn.LayerNorm(width)
-        self.net = nn.Sequential(nn.Linear(width, 4 * width), nn.GELU(), nn.Linear(4 * width, width))
+        self.up, self.down = nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
 
     def forward(self, x, keep):
         q, k, v = self.pairs(self.norm_1(x)).unflatten(-1, (3, self.heads, -1)).unbind(2)
         q, k, v = (one.transpose(1, 2) for one in (q, k, v))
         scores = (q @ k.mT * q.shape[-1] ** -0.5).masked_fill(~keep, -1e9)
         x = x + self.out((scores.softmax(-1) @ v).transpose(1, 2).flatten(2))
-        return x + self.net(self.norm_2(x))
+        return x + self.down(nn.functional.gelu(self.up(self.norm_2(x))))
 
 
 class GPT(nn.Module):
