@@ -135,6 +135,8 @@ class _Options:
         taken = " ".join(found[0] for found in named.values() if found)
         some = _SOME if "_vocabulary" in taken else (*_VOCABULARY_SIZES, *_SOME)
         unused = sorted(dict.fromkeys(some), key=lambda size: f"sizes.{size}" in taken)
+        if all(f"sizes.{size}" in taken for size in _SOME[:4]):
+            unused = ["max_length", *unused]  # the limit of something: it has no other shape
         rows = []
         for own, parameter in arguments.items():
             if named[own]:
@@ -159,6 +161,7 @@ class _Options:
         unnamed = {own for own in arguments if not named[own]}
         for chosen in islice(product(*rows), _LOOKED_AT):
             guesses = [code for own, code in chosen if own in unnamed and "sizes." in code]
+            guesses = [one for one in guesses if one != "sizes.max_length"]  # two may be limits
             if len(set(guesses)) < len(guesses):
                 continue  # two arguments without telling names are two sizes
             given = [f"{own}={code}" for own, code in chosen if code]
