@@ -79,3 +79,36 @@ def test_mistakes_in_such_a_layer_do_not_pass(tmp_path: Path, right: str, wrong:
 def test_the_one_input_of_self_attention_may_have_any_name(tmp_path: Path) -> None:
     backend = adapted(tmp_path, "SelfAttention", CODE)
     assert broken(backend, "multi_head_attention.formula") == []
+
+
+NAMED = """
+class TransformerDecoderLayer(DecoderLayer):
+    def forward(self, enc_rep_orig, dec_rep_orig, enc_mask):
+        return super().forward(dec_rep_orig, enc_rep_orig, enc_mask)
+
+
+class MultiHeadAttention(nn.Module):
+    def __init__(self, heads, width):
+        super().__init__()
+        self.inner = Attention(heads, width)
+
+    def forward(self, v_vec, k_vec, q_vec):
+        inner = self.inner
+        q, k = inner.split(inner.q(q_vec)), inner.split(inner.k(k_vec))
+        v = inner.split(inner.v(v_vec))
+        weights = (q @ k.mT / math.sqrt(q.shape[-1])).softmax(-1)
+        return inner.o((weights @ v).transpose(1, 2).flatten(2))
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "clause"),
+    [
+        ("TransformerDecoderLayer", "decoder.layer-formula"),
+        ("MultiHeadAttention", "multi_head_attention.formula"),
+    ],
+)
+def test_inputs_are_known_by_a_word_of_their_names(tmp_path: Path, name: str, clause: str) -> None:
+    backend = adapted(tmp_path, name, CODE + NAMED)
+    assert broken(backend, clause) == []
+    assert not [one for one in backend.assumed if "which nothing says" in one]

@@ -26,8 +26,10 @@ from attentest.targets.adapt.names import (
 )
 from attentest.targets.adapt.objects.mask_arguments import (
     any_mask,
+    inputs_by_words,
     mask_of,
     masks_of_sides,
+    sequences_by_sides,
 )
 from attentest.targets.adapt.reading import Attempt, Reading, Unclear
 from attentest.targets.adapt.zeros import given_zeros
@@ -193,6 +195,10 @@ def _roles(
         own = "" if role in given else _first(free, ROLES[role], found)
         if role not in found and own:
             found[role] = own
+    if component in ("attention", "multi_head_attention"):
+        found |= inputs_by_words(free, found)
+    if component in _TWO_SEQUENCES:
+        found |= sequences_by_sides(free, found)
     if component == "multi_head_attention" and not {"key", "value"} & {*found, *given}:
         found, joined = _one_input(free, found)
         if "mask" not in settled and (of_keys := mask_of(found.get("key", ""), free)):

@@ -103,6 +103,8 @@ OFF = {
     "training": False,
     "device": "cpu",
     "dtype": None,
+    **dict.fromkeys(words("isinfer isinference inference isinfering infer"), False),
+    **dict.fromkeys(words("startpos startposition startindex"), 0),
 }
 """What says nothing of what is computed, with a value that switches it off."""
 
