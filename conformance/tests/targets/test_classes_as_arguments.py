@@ -77,3 +77,15 @@ def test_several_classes_that_may_be_meant_are_a_question(tmp_path: Path) -> Non
     other = f"class SelfAttention{other.replace('-1e9', '-1e4')}"
     with pytest.raises(Unclear, match="nothing says what attention_cls is"):
         adapted(tmp_path, "EncoderLayer", f"{CODE}\n\n{other}")
+
+
+@pytest.mark.proof
+def test_part_may_be_named_by_a_word_before_block(tmp_path: Path) -> None:
+    code = CODE.replace("attention_cls, feed_forward_cls, norm_cls", "attention_block, ff_block")
+    code = code.replace("attention_cls(d_model, heads)", "attention_block")
+    code = code.replace("feed_forward_cls(d_model, d_ff)", "ff_block")
+    code = code.replace("norm_cls(", "nn.LayerNorm(").replace(
+        "d_model, heads, d_ff, at", "d_model, at"
+    )
+    backend = adapted(tmp_path, "EncoderLayer", code)
+    assert broken(backend, FORMULA) == []

@@ -199,8 +199,17 @@ def part_named(own: str, side: str = "") -> str:
 
     `side` is "encoder" or "decoder" where that is what is built with it.
     """
-    found = component_named(own) or _AS_ARGUMENT.get(squashed(own), "")
+    found = component_named(own) or _AS_ARGUMENT.get(squashed(own), "") or _part_in_words(own)
     return f"{side}_layer" if side and found == "encoder_layer" else found
+
+
+def _part_in_words(own: str) -> str:
+    """Return the sublayer in a name that ends as those of modules do: `ff_block`, "" for none."""
+    *first, last = words_of(own) or [""]
+    stem = "".join(first)
+    found = component_named(stem) or ("feed_forward" if stem in ("ff", "ffn", "mlp") else "")
+    sublayers = ("attention", "multi_head_attention", "feed_forward")
+    return found if last in ("block", "layer", "module", "net") and found in sublayers else ""
 
 
 _OF_LAYERS = (["layer", "scale"], ["layer", "drop"], ["layer", "dropout"], ["layer", "decay"])
