@@ -43,6 +43,7 @@ def test_causal_attention_conforms(tmp_path: Path) -> None:
     assert not broken(adapted(tmp_path, "CausalSelfAttention", CODE), FORMULA)
 
 
+@pytest.mark.proof
 @pytest.mark.parametrize("fill", ['float("-inf")', "-1e9"])
 def test_own_key_is_hidden_by_the_line_of_the_mask(tmp_path: Path, fill: str) -> None:
     wrong = CODE.replace("diagonal=1", "diagonal=0").replace('float("-inf")', fill)
