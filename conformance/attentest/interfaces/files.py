@@ -9,8 +9,8 @@ from typing import Any
 from attentest.harness.process import Child, Isolation
 from attentest.results.blocks import folded
 from attentest.results.causes import Cause, causes
-from attentest.results.run import BackendRun, Run
 from attentest.results.meanings import contradiction
+from attentest.results.run import BackendRun, Run
 from attentest.results.screen import Screen
 from attentest.results.text import counted
 from attentest.results.verdict import Status
