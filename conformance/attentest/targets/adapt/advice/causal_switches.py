@@ -38,8 +38,8 @@ def demand_order(code: Code, probe: Probe, adapter: Adapter, reading: Reading) -
         if own not in reading.given and (place := _other_place(probe, adapter, switched, called)):
             raise Uncovered(
                 f"{code.name} is read with {own}=False{_source(code, own)}. With {own}=True its "
-                f"output at position {place}, counted from 1, is not that of the text up to there: it "
-                f"does not hide exactly the later positions. Either that is a mistake, or {own} "
+                f"output at position {place}, counted from 1, is not that of the text up to "
+                f"there: it does not hide exactly the later positions. Either that is a mistake, or {own} "
                 f"means something else. --give {own}=True (in Python: given={{{own!r}: True}}) "
                 f"judges it with that, and --give {own}=False without."
             )
