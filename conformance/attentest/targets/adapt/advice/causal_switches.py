@@ -39,9 +39,9 @@ def demand_order(code: Code, probe: Probe, adapter: Adapter, reading: Reading) -
             raise Uncovered(
                 f"{code.name} is read with {own}=False{_source(code, own)}. With {own}=True its "
                 f"output at position {place}, counted from 1, is not that of the text up to "
-                f"there: it does not hide exactly the later positions. Either that is a mistake, or {own} "
-                f"means something else. --give {own}=True (in Python: given={{{own!r}: True}}) "
-                f"judges it with that, and --give {own}=False without."
+                f"there: it does not hide exactly the later positions. Either that is a mistake, "
+                f"or {own} means something else. --give {own}=True (in Python: "
+                f"given={{{own!r}: True}}) judges it with that, and --give {own}=False without."
             )
 
 
