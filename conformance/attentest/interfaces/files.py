@@ -9,6 +9,7 @@ from typing import Any
 from attentest.harness.process import Child, Isolation
 from attentest.results.blocks import folded
 from attentest.results.causes import Cause, causes
+from attentest.results.meanings import contradiction
 from attentest.results.run import BackendRun, Run
 from attentest.results.screen import Screen
 from attentest.results.text import counted
@@ -152,8 +153,11 @@ class FileSummary:
         names = [one.target.rpartition(":")[2] for one in backends]
         several = names if len(names) > 1 else []
         wrong = [any(verdict.status.fails_run for verdict in one.verdicts) for one in backends]
-        read = (one.description for one in backends)
+        read = [one.description for one in backends]
         understood = screen.understood(*read, names=several, wrong=wrong)
+        pairs = zip(names, (one.inferred for one in read), strict=True)
+        if turned := contradiction(dict(pairs)):
+            understood = "\n".join([understood, *folded(turned, screen.width)])
         return "\n\n".join(
             [
                 self.table(),

@@ -38,9 +38,17 @@ AT_CALLS = (
 )
 
 
+REQUIRED = CODE.replace("causal=False)", "causal: bool)")
+
+
 @pytest.mark.parametrize(
     ("code", "mistake", "place"),
-    [(CODE, "triu(2)", 1), (CODE, "triu(0)", 1), (AT_CALLS, "triu(2)", 1)],
+    [
+        (CODE, "triu(2)", 1),
+        (CODE, "triu(0)", 1),
+        (AT_CALLS, "triu(2)", 1),
+        (REQUIRED, "triu(2)", 1),
+    ],
 )
 def test_switch_that_hides_other_positions_is_asked_about(
     tmp_path: Path, code: str, mistake: str, place: int
@@ -49,7 +57,7 @@ def test_switch_that_hides_other_positions_is_asked_about(
         adapted(tmp_path, "SelfAttention", code.replace("triu(1)", mistake))
 
 
-@pytest.mark.parametrize("code", [CODE, AT_CALLS])
+@pytest.mark.parametrize("code", [CODE, AT_CALLS, REQUIRED])
 def test_switch_that_hides_later_positions_is_read(tmp_path: Path, code: str) -> None:
     adapted(tmp_path, "SelfAttention", code)
 

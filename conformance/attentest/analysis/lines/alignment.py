@@ -150,14 +150,14 @@ class Alignment:
         """Say whether a value is the reference's for certain, or one that cannot be wrong.
 
         A constant that is made from an input may be wrong: it is one by chance. So may a table of
-        different numbers that is made from none, as of positions.
+        different numbers that is made from none, as of positions, and a mask.
         """
         made = value.made
         if made is None or self.known.get(value.number):
             return True
         if _is_constant(value):
             array = value.array
-            return array.dtype.kind != "f" or array.size < 2 or bool((array == array.flat[0]).all())
+            return array.dtype.kind == "i" or array.size < 2 or bool((array == array.flat[0]).all())
         return value.array.dtype.kind in "iu" and all(self.is_sure(one) for one in made.inputs)
 
     def _walk_back(self, final: Value) -> list[Value]:

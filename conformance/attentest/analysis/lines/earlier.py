@@ -5,12 +5,14 @@ proved only where all that it is made from is right, and could not have been mea
 another order of the axes, with the opposite meaning of a mask, or in the place of one another.
 """
 
+import re
 from collections.abc import Iterator, Mapping
 from itertools import combinations, permutations
 
 import numpy as np
 
 from attentest.analysis.lines.alignment import Alignment
+from attentest.analysis.lines.formula import Step
 from attentest.analysis.lines.matching import as_mask
 from attentest.analysis.lines.recording import Operation, Place, Value
 from attentest.analysis.lines.search import Finding
@@ -38,11 +40,47 @@ def is_earliest(alignment: Alignment, finding: Finding) -> bool:
     if finding.open or (argument is not None and argument.bound):
         return False
     border = _border(alignment, finding)
-    if not all(alignment.is_sure(one) for one in border):
+    if not all(alignment.is_sure(one) for one in border) or not _are_all_given(alignment, finding):
         return False
     case = alignment.case
     others = [*_taken(border, finding), *_meant_otherwise(border)][:_MOST]
     return not any(case.is_right(case.call(puts, alignment.own)) for puts in others)
+
+
+def _are_all_given(alignment: Alignment, finding: Finding) -> bool:
+    """Say whether each run of a line is given what is right, once those before it are right.
+
+    The last norm of a stack hides whatever is wrong before it.
+    """
+    if len(finding.puts) < 2:
+        return True
+    case = alignment.case
+    again = case.recording(puts=finding.puts, own=alignment.own)
+    case.run(again)
+    runs = [one for one in again.operations if one.number in finding.puts and one.places]
+    return all(_is_given(alignment, value) for one in runs for value in _outside(alignment, one))
+
+
+def _is_given(alignment: Alignment, value: Value) -> bool:
+    """Say whether a value of another recording is a step, or nothing that could be wrong."""
+    array = value.array
+    if value.made is None or array.dtype.kind != "f" or array.size < 2:
+        return True
+    return bool((array == array.flat[0]).all()) or bool(alignment.matcher.pieces(array))
+
+
+def _outside(alignment: Alignment, operation: Operation) -> Iterator[Value]:
+    """Yield what an operation takes from other lines than its own."""
+    own, todo, seen = operation.places[0][:2], [*operation.inputs], set[int]()
+    while todo:
+        one = todo.pop()
+        if one.number in seen:
+            continue
+        seen.add(one.number)
+        if one.made is None or not one.made.places or one.made.places[0][:2] != own:
+            yield one
+        elif not alignment.matcher.pieces(one.array):
+            todo.extend(one.made.inputs)
 
 
 def written_before(alignment: Alignment, operation: Operation) -> Place | None:
@@ -60,6 +98,34 @@ def written_before(alignment: Alignment, operation: Operation) -> Place | None:
         if one.in_place:
             return one.place
     return None
+
+
+def step_made_before(alignment: Alignment, finding: Finding) -> Place | None:
+    """Return the line of another function that made what a call takes, if an optional step.
+
+    No code has to compute such a step: a table that is taken for another may be half of that, or be
+    written wrongly. None where the function of the line makes it itself.
+    """
+    argument, last = finding.argument, finding.operation.places[0]
+    if argument is None or not argument.taken.optional:
+        return None
+    todo, made = list(finding.operation.inputs), None
+    while todo:
+        one = todo.pop()
+        if one.made is None or not _is(alignment, one, argument.taken):
+            continue
+        made, todo = one.made.place or made, list(one.made.inputs)
+    return made if made is not None and made.function != last.function else None
+
+
+def _is(alignment: Alignment, value: Value, step: Step) -> bool:
+    """Say whether a value is a step, or a table with more or fewer rows of it."""
+    name = _SIZED.sub("", step.name)
+    return any(_SIZED.sub("", p.step.name) == name for p in alignment.known.get(value.number, ()))
+
+
+_SIZED = re.compile(r" \(\d+\)$")
+"""The number of rows behind the name of a table."""
 
 
 def mask_made_before(alignment: Alignment, finding: Finding) -> Place | None:

@@ -8,7 +8,12 @@ from dataclasses import dataclass, replace
 from attentest.analysis.lines.alignment import Alignment
 from attentest.analysis.lines.callers import differing_call, takes_each_once
 from attentest.analysis.lines.cases import TOLERANCES, Case, own_cases, wrong_calls
-from attentest.analysis.lines.earlier import is_earliest, mask_made_before, written_before
+from attentest.analysis.lines.earlier import (
+    is_earliest,
+    mask_made_before,
+    step_made_before,
+    written_before,
+)
 from attentest.analysis.lines.explain import (
     UNEXPLAINED,
     UNUSED,
@@ -22,6 +27,7 @@ from attentest.analysis.lines.explain import (
 from attentest.analysis.lines.formula import Formula
 from attentest.analysis.lines.formula import Step as FormulaStep
 from attentest.analysis.lines.inputs import FRESH
+from attentest.analysis.lines.matching import is_mask
 from attentest.analysis.lines.readings import is_silent, readings, under
 from attentest.analysis.lines.recorders import is_jax
 from attentest.analysis.lines.recording import Operation, Place
@@ -221,6 +227,9 @@ def _found(alignment: Alignment, end: float) -> Found | None:
     covered = len(alignment.covered_steps)
     if not (proved or said.exact):
         place = written_before(alignment, finding.operation) or place
+    before = step_made_before(alignment, finding)
+    if before is not None:
+        place, proved = before, False
     if said.exact and said.step.name == "causal mask":
         place = mask_made_before(alignment, finding) or place
     return Found(place, finding, said, choices, proved, confirmed=proved and same, covered=covered)
@@ -272,6 +281,7 @@ def _blamed(alignment: Alignment, finding: Finding, wrong: FormulaStep) -> Place
         return caller
     missing = _missing(alignment, finding)
     if missing:
+        missing |= {wrong.number} if is_mask(wrong.value) else set()  # that a caller hands in
         able = list(_able(alignment, operation, missing))
         later = next((place for number, place in able if number >= depth), None)
         if later is not None:
@@ -282,8 +292,22 @@ def _blamed(alignment: Alignment, finding: Finding, wrong: FormulaStep) -> Place
         common = _common(alignment, finding, finding.step) if finding.leaves_out else None
         return common or operation.places[depth]
     if wrong.part != finding.step.part or finding.leaves_out:
-        return _common(alignment, finding, wrong) or operation.place
+        inner = _within(alignment, operation, wrong)
+        return inner or _common(alignment, finding, wrong) or operation.place
     return operation.place
+
+
+def _within(alignment: Alignment, operation: Operation, wrong: FormulaStep) -> Place | None:
+    """Return the line that made what `wrong` is made from, where both are of one part.
+
+    The part that lacks its last step is to blame, and not the line that takes its result.
+    """
+    takes = [one for one in wrong.inputs if one.part and wrong.part.startswith(f"{one.part}.")]
+    for value in operation.inputs:
+        known = [piece.step for piece in alignment.known.get(value.number, ())]
+        if value.made is not None and any(one in known for one in takes):
+            return value.made.place
+    return None
 
 
 def _giver(alignment: Alignment, operation: Operation, wrong: FormulaStep) -> Place | None:

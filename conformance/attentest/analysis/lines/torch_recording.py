@@ -56,6 +56,7 @@ class TorchRecording(TorchFunctionMode):
         self._values: dict[int, Value] = {}
         self._tensors: list[Tensor] = []
         self._writes: dict[int, Operation] = {}
+        self._views: dict[tuple[Any, ...], Value] = {}
         self._numbers = 0
 
     def __torch_function__(
@@ -145,6 +146,10 @@ class TorchRecording(TorchFunctionMode):
     def _add(self, tensor: Tensor, array: Array, made: "Operation | None") -> Value:
         value = Value(self._numbers, array, made)
         self._numbers += 1
+        self._views[_view(tensor)] = value
+        return self._known_as(tensor, value)
+
+    def _known_as(self, tensor: Tensor, value: Value) -> Value:
         self._values[id(tensor)] = value
         self._tensors.append(tensor)  # alive, so that no other tensor gets its id
         return value
@@ -156,6 +161,9 @@ class TorchRecording(TorchFunctionMode):
         if array is None:
             return None
         if known is None:
+            alike = self._views.get(_view(tensor))  # as `Variable(x)` and `nn.Parameter(x)` are
+            if alike is not None and same(alike.array, array):
+                return self._known_as(tensor, alike)
             return self._add(tensor, array, None)
         if same(known.array, array):
             return known
@@ -285,6 +293,15 @@ def _array(tensor: Tensor) -> Array | None:
         return np.array(to_array(plain))
     except (RuntimeError, TypeError, NotImplementedError):
         return None  # a tensor without memory of its own, as inside vmap
+
+
+def _view(tensor: Tensor) -> tuple[Any, ...]:
+    """Return what all tensors that are one have in common, whatever made them."""
+    try:
+        place = tensor.storage_offset(), tuple(tensor.shape), tensor.stride()
+    except (RuntimeError, NotImplementedError):
+        return (id(tensor),)
+    return _storage(tensor), tensor.dtype, *place
 
 
 def _storage(tensor: Tensor) -> int:

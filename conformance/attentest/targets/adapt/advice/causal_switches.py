@@ -1,11 +1,11 @@
-"""Switches that are off by default and hide later positions: whether they hide these, and no more.
+"""Switches that are off and hide later positions: whether they hide these, and no more.
 
 With the switch on, the output at a position is that of the text up to there with the switch off.
 """
 
 import inspect
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from copy import deepcopy
 from dataclasses import replace
 
@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from attentest.targets.adapt.adapter import Adapter
 from attentest.targets.adapt.advice.causal_words import demand_documented
 from attentest.targets.adapt.code import Code
-from attentest.targets.adapt.fillings import fixed
+from attentest.targets.adapt.fillings import Filling, fixed
 from attentest.targets.adapt.probing import SEQUENCES, SIZES, Given, Probe, undisturbed
 from attentest.targets.adapt.reading import Reading, Uncovered
 
@@ -37,11 +37,11 @@ def demand_order(code: Code, probe: Probe, adapter: Adapter, reading: Reading) -
     for own, switched, called in _switched(code, probe, adapter):
         if own not in reading.given and (place := _other_place(probe, adapter, switched, called)):
             raise Uncovered(
-                f"{code.name} is read with {own}=False, its default. With {own}=True its output "
-                f"at position {place}, counted from 1, is not that of the text up to there: it "
-                f"does not hide exactly the later positions. Either that is a mistake, or {own} "
-                f"means something else. --give {own}=True (in Python: given={{{own!r}: True}}) "
-                f"judges it with that, and --give {own}=False without."
+                f"{code.name} is read with {own}=False{_source(code, own)}. With {own}=True its "
+                f"output at position {place}, counted from 1, is not that of the text up to "
+                f"there: it does not hide exactly the later positions. Either that is a mistake, "
+                f"or {own} means something else. --give {own}=True (in Python: "
+                f"given={{{own!r}: True}}) judges it with that, and --give {own}=False without."
             )
 
 
@@ -53,7 +53,7 @@ def _switched(code: Code, probe: Probe, adapter: Adapter) -> Iterator[tuple[str,
         yield own, probe, replace(adapter, arguments=replace(carried, fixed=fixed_too))
     if construction is None or not isinstance(probe.built, nn.Module):
         return
-    for own in _off(inspect.signature(code.thing)):
+    for own in _off(inspect.signature(code.thing), construction.fillings):
         fillings = {**construction.fillings, own: fixed(True)}
         try:
             with undisturbed():
@@ -64,10 +64,21 @@ def _switched(code: Code, probe: Probe, adapter: Adapter) -> Iterator[tuple[str,
         yield own, replace(probe, built=built), adapter
 
 
-def _off(signature: inspect.Signature) -> list[str]:
-    """Return the switches about the order of positions that are off by default."""
+def _off(signature: inspect.Signature, given: Mapping[str, Filling] | None = None) -> list[str]:
+    """Return the switches about the order of positions that are off, by default or as `given`."""
     parameters = signature.parameters.items()
-    return [own for own, one in parameters if one.default is False and _ORDERS.fullmatch(own)]
+    turned = [own for own, one in (given or {}).items() if one.words == repr(False)]
+    return [
+        own
+        for own, one in parameters
+        if (one.default is False or own in turned) and _ORDERS.fullmatch(own)
+    ]
+
+
+def _source(code: Code, own: str) -> str:
+    """Return why a switch is off, in words behind its value: "" where nothing says so."""
+    is_default = code.construction is None or own not in code.construction.fillings
+    return ", its default" if is_default else ""
 
 
 def _other_place(probe: Probe, adapter: Adapter, switched: Probe, called: Adapter) -> int:

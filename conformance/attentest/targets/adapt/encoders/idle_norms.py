@@ -132,12 +132,19 @@ def _values(name: str) -> list[Value]:
     return list(EPSILONS) if "epsilon" in name else [o.name for o in CHOICES[name].options]
 
 
-def gives(variant: Variant, component: str, table: Table, seen: Observed) -> bool:
-    """Say whether a mistake gives the numbers of the code in the first sample."""
-    return _distance(variant, component, table, seen) <= CLOSE
+def gives(
+    variant: Variant, component: str, table: Table, seen: Observed, *, first: int = 0
+) -> bool:
+    """Say whether a mistake gives the numbers of the code in the first sample.
+
+    The rows before number `first` may be any.
+    """
+    return _distance(variant, component, table, seen, first) <= CLOSE
 
 
-def _distance(variant: Variant, component: str, table: Table, seen: Observed) -> float:
+def _distance(
+    variant: Variant, component: str, table: Table, seen: Observed, first: int = 0
+) -> float:
     """Return the largest difference to the first sample, as a part of its largest number."""
     at = places(component, table, seen.run.own, seen.sizes, variant.declared)
     sample = seen.run.samples[0]
@@ -150,7 +157,8 @@ def _distance(variant: Variant, component: str, table: Table, seen: Observed) ->
     array = np.asarray(output[0] if isinstance(output, tuple) else output)
     if array.shape != sample.output.shape:
         return np.inf
-    found = np.abs(array - sample.output).max() / np.abs(sample.output).max()
+    own, other = (one[..., first:, :] if first else one for one in (sample.output, array))
+    found = np.abs(other - own).max(initial=0.0) / np.abs(own).max(initial=0.0)
     return float(np.nan_to_num(found, nan=np.inf))
 
 

@@ -40,6 +40,7 @@ _OF_ATTENTION = (
     "multi_head_attention.columns-merged-interleaved",
     "multi_head_attention.positions-repeated",
     "multi_head_attention.next-key-seen",
+    "multi_head_attention.own-key-hidden",
     "multi_head_attention.keys-not-turned",
     "multi_head_attention.pairs-of-keys-mixed",
     "multi_head_attention.heads-as-positions",
@@ -77,6 +78,9 @@ gates without an activation, and rows that are divided by their length, which pu
 
 _BY_NAME = ("attention.scale-missing",)
 """Mistakes that a few published models make, in a class whose whole name says what it is."""
+
+_WITHOUT_FIRST = ("multi_head_attention.own-key-hidden",)
+"""Mistakes that leave the first query without a key: its row is no number, or that of any key."""
 
 _WHATEVER: Mapping[str, tuple[str, ...]] = {
     "feed_forward": ("activation",),
@@ -165,7 +169,8 @@ def _explained_by(
             if clock.rings():
                 return None
             orders = added.get("attention_causality") != "by-mask" or len(added) > 1
-            if (plain or orders) and gives(variant, component, found.table, seen):
+            first = int(variant.names[0] in _WITHOUT_FIRST)
+            if (plain or orders) and gives(variant, component, found.table, seen, first=first):
                 choices = {**found.choices, **added}
                 return replace(found, choices=choices, mistake=variant.names[0])
     return None
