@@ -36,12 +36,13 @@ _NO_SETTINGS = (nn.Module, dict)
 def is_configuration(own: str, thing: Callable[..., Any] | None = None) -> bool:
     """Say whether an argument called `own` gets settings: by its name, or as `thing` reads it.
 
-    The constructor reads settings by words in brackets.
+    The constructor reads settings by names in brackets; the words of a vocabulary are none.
     """
     name = squashed(own).removesuffix("dict")
     if name in CONFIGURATION or name.endswith(_ENDS) or _NAMED.fullmatch(own.lower()):
         return True
-    return thing is not None and _is_read_by_key(thing, own)
+    keys = keys_read_of(thing, own) if thing is not None else frozenset()
+    return bool(keys) and all(one.isidentifier() for one in keys)
 
 
 def settings_classes(thing: Callable[..., Any], own: str) -> Sequence[type]:
