@@ -85,7 +85,7 @@ def probe_of(built: Building, sizes: Sizes) -> Probe:
         for one in model.parameters():
             one += 0.2 * torch.randn(one.shape, generator=source, dtype=torch.float64)
     model.pads = sizes.source_pad, sizes.target_pad
-    return Probe(model, sizes, built.doubled)
+    return Probe(model, sizes, built.doubled, built.widened)
 
 
 _FIXED_PRECISION = (

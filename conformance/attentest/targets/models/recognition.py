@@ -131,7 +131,8 @@ class Recognition:
         if name in self._encoders:
             return {"component": "encoder"}
         if is_whole(name, thing) and name not in self._makers:
-            is_body = inside in self._language_models  # it has one text, and no side
+            # It has one text, and no side.
+            is_body = inside in self._language_models or inside in self._encoders
             return {"component": "", "inside": inside} if is_body else {"component": "model"}
         component = component_named(name)
         if embeds_images(component or component_guessed(name), thing):

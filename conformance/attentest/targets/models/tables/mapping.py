@@ -1,7 +1,6 @@
 """The parameter map of a whole model, and what it has that the spec has no place for."""
 
 from collections.abc import Callable
-from contextlib import nullcontext
 from typing import Any
 
 import torch
@@ -14,7 +13,7 @@ from attentest.targets.models.inferring import Inferred, probe_of
 from attentest.targets.models.limits import with_idle_norms
 from attentest.targets.models.tables.one_table import ONE_TABLE
 from attentest.targets.models.trials import Building
-from attentest.targets.single import in_double
+from attentest.targets.single import in_precision_of
 from attentest_spec.mapping import locate
 
 
@@ -27,7 +26,7 @@ def table_of(built: Building, inferred: Inferred, name: str) -> FoundTable:
         model.pads = sizes.source_pad, sizes.target_pad
         return model
 
-    with in_double() if built.doubled else nullcontext():
+    with in_precision_of(doubled=built.doubled, widened_too=built.widened):
         found = find_table(build, "model", call)
     lost = [] if found.table else list(found.remarks)
     lost += [one for one in found.remarks if one.startswith(("Left over", "Nothing was found"))]
