@@ -65,7 +65,7 @@ from attentest.targets.models.trials import Building
 from attentest.targets.models.written import Adapter
 from attentest.targets.neighbours import functions_that_build
 from attentest.targets.origin import origin
-from attentest.targets.single import SINGLE, Single, in_double, in_single
+from attentest.targets.single import SINGLE, Single, in_precision_of, in_single
 from attentest.targets.whole import AdaptedWhole
 from attentest_spec import Limits, Place, Unsupported
 from attentest_spec.choices import Value
@@ -307,11 +307,12 @@ def _is_widened(adapter: Adapter) -> bool:
 
 def _findings(adapter: Adapter) -> Mapping[str, Finding]:
     """Return what is measured of the choices, in double precision wherever it computes in it."""
-    if not adapter.building.doubled:
+    built = adapter.building
+    if not (built.doubled or built.widened):
         return identify(_backend(adapter, ()))
     precisions = ("float64", *adapter.limits.precisions)
     wide = replace(adapter, limits=replace(adapter.limits, precisions=precisions))
-    with in_double():
+    with in_precision_of(doubled=built.doubled, widened_too=built.widened):
         return identify(_backend(wide, ()))
 
 
