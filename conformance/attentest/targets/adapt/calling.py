@@ -17,7 +17,13 @@ from attentest.targets.adapt.components import squashed
 from attentest.targets.adapt.encoders.mask_uses import shows_otherwise
 from attentest.targets.adapt.encoders.repeated import SENTENCE, demand_query
 from attentest.targets.adapt.encoders.stack import KEEP
-from attentest.targets.adapt.layouts import documented_layout, layouts, sequence_first
+from attentest.targets.adapt.layouts import (
+    adds_by_row,
+    documented_layout,
+    ignores_input,
+    layouts,
+    sequence_first,
+)
 from attentest.targets.adapt.limits import built
 from attentest.targets.adapt.masks import Style, is_length
 from attentest.targets.adapt.objects.mask_holders import holders_of
@@ -87,7 +93,7 @@ def adapter_of(code: Code, reading: Reading) -> tuple[Probe, Adapter, list[str]]
 def _forgets_input(probe: Probe, adapter: Adapter) -> bool:
     """Say whether an encoding in the shape of its input does not depend on it."""
     table = adapter.component == "positional_encoding" and not adapter.returns.added
-    return table and probing.ignores_input(probe, adapter)
+    return table and ignores_input(probe, adapter)
 
 
 def _with_layout(code: Code, adapter: Adapter, reading: Reading) -> tuple[Probe, Adapter, int, str]:
@@ -175,7 +181,7 @@ def _attempts(code: Code, adapter: Adapter) -> Iterator[Attempt]:
 def _shows_other(probe: Probe, adapter: Adapter) -> bool:
     """Say whether one input alone shows that the sequence lies on the other axis."""
     return (adapter.component in probing.SEQUENCES and probing.swaps_batch(probe, adapter)) or (
-        adapter.component == "positional_encoding" and probing.adds_by_row(probe, adapter)
+        adapter.component == "positional_encoding" and adds_by_row(probe, adapter)
     )
 
 
