@@ -12,7 +12,7 @@ from attentest.targets.models.size_names import size_by_words
 from attentest.targets.resolve import module_of
 
 ANNOTATED = (SUPPORT / "wild_models" / "annotated.py").read_text(encoding="utf-8")
-SOURCE = '''
+SOURCE = """
 import math
 
 import torch
@@ -89,7 +89,7 @@ class Seq2Seq(nn.Module):
             seen,
         )
         return self.head(states)
-'''
+"""
 FORMULA = ("model.formula", "model.pad-ids", "model.mode-comes-back")
 
 
@@ -182,7 +182,9 @@ def test_rows_that_are_dropped_as_a_whole_are_no_mistake_of_norms_without_epsilo
 BY_SIZE = ANNOTATED.replace("d_ff=2048, h=8,", "d_ff=2048, head_size=8,").replace(
     "MultiHeadedAttention(h, d_model, dropout)", "MultiHeadedAttention(head_size, d_model, dropout)"
 )
-OF_PARTS = ANNOTATED.replace("def __init__(self, h, d_model", "def __init__(self, head_size, d_model")
+OF_PARTS = ANNOTATED.replace(
+    "def __init__(self, h, d_model", "def __init__(self, head_size, d_model"
+)
 OF_PARTS = OF_PARTS.replace(
     "self.h, self.d_k = h, d_model // h", "self.h, self.d_k = head_size, d_model // head_size"
 )

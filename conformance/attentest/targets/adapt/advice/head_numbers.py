@@ -55,7 +55,7 @@ def _width_alone(found: Any) -> str:
     if getattr(found, "fits", True):
         return ""
     if isinstance(found, AdaptedWhole):
-        expression = found.adapter.building.expression
+        expression: str = getattr(getattr(found.adapter, "building", None), "expression", "")
         named = re.findall(rf"\b(\w+)={re.escape(HEAD_WIDTH_CODE)}", expression)
         rest = expression.replace(HEAD_WIDTH_CODE, "")
         return named[0] if len(named) == 1 and "sizes.heads" not in rest else ""
@@ -63,7 +63,8 @@ def _width_alone(found: Any) -> str:
     construction = getattr(code, "construction", None)
     if code is None or construction is None or "heads" in code.known:
         return ""
-    return next(iter(named)) if len(named := set(_widths(construction))) == 1 else ""
+    widths = set(_widths(construction))
+    return widths.pop() if len(widths) == 1 else ""
 
 
 def _widths(construction: Construction) -> Iterator[str]:
