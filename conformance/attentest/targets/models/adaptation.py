@@ -106,8 +106,9 @@ def adapt_class(
 
         try:
             made: AdaptedWhole = with_number_of_heads(made_by(reading), reading, made_by)
-        except Unclear:
-            raise question from None
+        except Unclear as other:
+            is_built = "could not be built" not in str(other)  # its own question says more then
+            raise (other if is_built else question) from None
         sentence = f"assumed that {name} is built as {maker.__name__} does, and judged as that"
         head, *rest = made.understood
         assumed = (sentence, *made.assumed)
