@@ -1,12 +1,15 @@
 """Whole models that no name explains, and numbers do: heads, precisions, ids, masks in between."""
 
+import inspect
 from pathlib import Path
 
 import pytest
 from folders import SUPPORT
 from mistaken_code import adapted, asked_or_broken, broken
 
+from attentest.targets.adapt import Unclear
 from attentest.targets.adapt.reading import Reading
+from attentest.targets.models.arguments import read
 from attentest.targets.models.building import building
 from attentest.targets.models.size_names import size_by_words
 from attentest.targets.resolve import module_of
@@ -236,3 +239,25 @@ def test_a_model_that_raises_in_double_precision_is_judged_in_single(tmp_path: P
 )
 def test_mistakes_in_single_precision_are_found(tmp_path: Path, right: str, wrong: str) -> None:
     assert asked_or_broken(tmp_path, "Seq2Seq", IN_SINGLE, right, wrong, *FORMULA)
+
+
+@pytest.mark.parametrize("first", ["src_input_ids", "source_ids", "encoder_input_ids"])
+@pytest.mark.parametrize("second", ["tgt_input_ids", "trg_ids", "decoder_input_ids"])
+def test_tokens_of_the_target_come_before_labels(first: str, second: str) -> None:
+    names = [first, f"{first}_mask", second, f"{second}_mask", "labels"]
+    required = [inspect.Parameter(one, inspect.Parameter.KEYWORD_ONLY) for one in names[:4]]
+    optional = inspect.Parameter("labels", inspect.Parameter.KEYWORD_ONLY, default=None)
+    signature = inspect.Signature([*required, optional])
+    found = read("Seq2Seq", signature, ("source", "target"), Reading())
+    assert found.tokens == {"source": first, "target": second}
+    assert list(found.masks) == [names[1], names[3]]
+
+
+def test_a_mask_that_needs_an_entry_for_each_head_is_no_number_of_keys(tmp_path: Path) -> None:
+    right = 'scores = (q @ k.mT / math.sqrt(self.width)).masked_fill(~mask, float("-inf"))'
+    wrong = 'scores = q @ k.mT / math.sqrt(self.width)\n        scores[mask == 0] = float("-inf")'
+    source = SOURCE.replace(right, wrong)
+    assert source != SOURCE
+    with pytest.raises(Unclear, match=r"may need an entry for each head") as question:
+        adapted(tmp_path, "Attention", source, component="multi_head_attention")
+    assert "lengths" not in str(question.value)

@@ -294,7 +294,7 @@ class _Mask:
             if accepted is None and not self._shown()[1]:
                 return None
             if accepted is not None and accepted.meaning == "lengths":
-                self._ask_of_lengths(accepted)
+                self._ask_of_lengths(accepted, is_said="lengths" in meanings)
         undecided = not shown and not meanings
         lean = undecided and leaning(self.probe, self.adapter, self.slot, self.keys)
         accepted = self._shown([lean])[1] if lean else accepted
@@ -342,11 +342,17 @@ class _Mask:
                 raise Misused(text, argument=self.own, meant=meant, used=used)
             raise Contrary(text)
 
-    def _ask_of_lengths(self, style: Style) -> None:
+    def _ask_of_lengths(self, style: Style, *, is_said: bool) -> None:
         """Raise Unclear where lengths do something else than hide keys, rightly or nearly so."""
         found = self.probe, self.adapter, self.slot, style, self.keys
         if shows_wrong_lengths(*found):
             return
+        if not is_said:
+            left = "" if self.adapter.needs_mask else f": --give {self.own}=None judges it without"
+            raise Unclear(
+                f"No mask of a shape that was tried hides a key by the {self.own} of "
+                f"{self.code.name}: it may need an entry for each head, (B, H, Q, K){left}."
+            )
         if hide_queries(*found):
             raise Unclear(self._hidden_rows())
         without = "" if self.adapter.needs_mask else f"--give {self.own}=None judges it without, "
