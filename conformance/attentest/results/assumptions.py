@@ -16,6 +16,8 @@ _TOGETHER = (
 
 _DOUBTFUL = (
     "it makes of its ids is inverted",
+    "which nothing says: with it",
+    "judged without that mask",
     "is held and not called",
     "held and not used",
     "which changes with padding",

@@ -22,7 +22,12 @@ from attentest.testing.common import (
     same_precision,
 )
 from attentest.testing.draw import Draw
-from attentest.testing.dropout_rate import build_path, drops_at_the_rate, path_input
+from attentest.testing.dropout_rate import (
+    build_linear,
+    build_path,
+    drops_at_the_rate,
+    path_input,
+)
 from attentest.testing.gradients import agrees_with_differences, every_parameter_reached
 from attentest.testing.invariants import agree_up_to_rounding, build_with_parameters
 from attentest.testing.sizes_in_use import LONG, MANY, WIDE, SizesInUse, at_sizes_in_use
@@ -34,7 +39,7 @@ COMPONENT = "feed_forward"
 PATH = {"inner.weight": 64.0, "outer.weight": 1 / 64}
 """The path of one number, steep enough that every activation lets it through as it is."""
 
-GATED_PATH = {"gate.weight": 64.0, **PATH}
+GATED_PATH = {"gate.weight": -64.0, **PATH}
 """The same with a gate, which is wide open."""
 
 
@@ -234,10 +239,10 @@ def test_dropout_only_in_training(subject: Subject, draw: Draw) -> None:
     sizes = draw_sizes(draw)
     dropout_off_in_evaluation(subject, draw, COMPONENT, sizes, draw.floats(2, 3, sizes.d_model))
     if subject.limits.dropout:
-        probe = build_with_parameters(subject, draw, COMPONENT, sizes.but(dropout=0.5))
-        dropout_keeps_mean(probe, draw.floats(1, 2, sizes.d_model))
         if subject.choices.activation == "relu-squared":
             return  # dropout in front of it multiplies by a square, which looks as two sites do
+        probe = build_linear(subject, draw, sizes.but(dropout=0.5))
+        dropout_keeps_mean(probe, 1 + np.abs(draw.floats(1, 2, sizes.d_model)))
         path = PATH if subject.choices.feed_forward_gate == "none" else GATED_PATH
         probe = build_path(subject, COMPONENT, sizes, path)
         drops_at_the_rate(probe, path, path_input(sizes))

@@ -22,6 +22,7 @@ from attentest.harness.subject import Probe, Subject
 from attentest.harness.tolerances import as_floats, error_bound
 from attentest.testing.assertions import holds
 from attentest.testing.common import HALF_PRECISIONS
+from attentest.testing.draw import Draw
 from attentest_spec import Sizes
 from attentest_spec.contract import Input
 from attentest_spec.parameters import shapes
@@ -46,7 +47,11 @@ _FIRST_CALLS = 64
 """Calls of which one differs where any randomness is left: 64 that keep all are no chance."""
 
 Path = Mapping[str, float]
-"""The weights on the path, and the number that each of them multiplies by; the last one last."""
+"""The weights on the path, and the number that each of them multiplies by; the last one last.
+
+A negative weight is that of the last column, which :func:`path_input` sets to -1: dropout acts on
+both columns independently.
+"""
 
 
 def build_path(subject: Subject, component: str, sizes: Sizes, path: Path) -> Probe:
@@ -60,8 +65,27 @@ def build_path(subject: Subject, component: str, sizes: Sizes, path: Path) -> Pr
         for name, shape in shapes(component, dropping, subject.choices).items()
     }
     for name, number in path.items():
-        values[name].flat[0] = number
+        values[name][0, 0 if number > 0 else -1] = number
     return subject.part(component, dropping, parameters=values)
+
+
+def build_linear(subject: Subject, draw: Draw, sizes: Sizes) -> Probe:
+    """Build a feed-forward network that is linear in each positive input, also where it drops some.
+
+    Each inner number is that of one input, and its gate that of another. All are so large that the
+    activation returns them as they are, whether dropout has divided them or not; 0 stays 0. Their
+    products are within float16, and the second map makes them small again.
+    """
+    values = draw.parameters("feed_forward", sizes)
+    values["outer.weight"] = values["outer.weight"] / 64
+    for column, linear in enumerate(("inner", "gate")):
+        for name in (f"{linear}.weight", f"{linear}.bias"):
+            if name in values:
+                large = 8 + np.abs(values[name])
+                rows, columns = np.ogrid[: sizes.d_ff, : sizes.d_model]
+                read = (rows + column) % sizes.d_model == columns
+                values[name] = large * read if name.endswith("weight") else large
+    return subject.part("feed_forward", sizes, parameters=values)
 
 
 def path_input(sizes: Sizes, length: int = 1) -> Annotated[Floats, "1 L D"]:

@@ -144,7 +144,9 @@ def drops_branches_at_the_rate(
     `last` names the last linear maps of the sublayers. A part that drops nothing is not judged.
     """
     sizes = draw.sizes(heads=draw.several(), head_width=4, layers=1)
-    for path in map(_path, last):
+    # Dropout before a square multiplies by a square, which looks as two sites do.
+    squared = subject.choices.activation == "relu-squared"
+    for path in (_path(one) for one in last if not (squared and one.endswith("outer"))):
         probe = build_path(subject, component, sizes, path)
         drops_at_the_rate(probe, path, *_path_inputs(subject, component, path_input(sizes)))
     if not subject.provides("multi_head_attention"):

@@ -94,7 +94,7 @@ def diagnosed(slug: str):
 
 
 # The test below diagnoses all of them once more, where it does not run with these: in `exhaustive`.
-@share(24)
+@share(40)
 @pytest.mark.parametrize("fault", NUMBERS, ids=name_of)
 def test_mistake_in_numbers_is_named(fault: Fault) -> None:
     found = diagnosed(fault.slug)

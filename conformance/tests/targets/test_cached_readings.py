@@ -189,3 +189,22 @@ def test_first_step_that_raises_is_asked_about(tmp_path: Path) -> None:
     target = edited("static_buffer.py:DecoderLM", right, wrong, tmp_path)
     with pytest.raises(Unclear, match="its first call with one raised"):
         attentest.adapted(target)
+
+
+@pytest.mark.proof
+def test_tokens_before_may_have_any_name(tmp_path: Path) -> None:
+    source = (WILD / "static_buffer.py").read_text().replace("start_pos", "gone")
+    (tmp_path / "static_buffer.py").write_text(source)
+    backend = attentest.adapted(str(tmp_path / "static_buffer.py:DecoderLM"))
+    assert not [one.message for one in judged(backend) if one.status.fails_run]
+
+
+@pytest.mark.proof
+def test_steps_of_another_number_of_tokens_are_a_question(tmp_path: Path) -> None:
+    """A mistake of counting is not sure where an argument may hold the number."""
+    source = (WILD / "static_buffer.py").read_text().replace("start_pos", "gone")
+    wrong = source.replace("torch.arange(gone, gone + ids", "torch.arange(2 * gone, 2 * gone + ids")
+    assert wrong != source
+    (tmp_path / "static_buffer.py").write_text(wrong)
+    with pytest.raises(Unclear, match="gone"):
+        attentest.adapted(str(tmp_path / "static_buffer.py:DecoderLM"))

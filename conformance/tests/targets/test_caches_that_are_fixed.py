@@ -66,11 +66,13 @@ class Model(nn.Module):
         return self.head(self.norm(x)), kept
 
 
+@pytest.mark.proof
 def test_steps_that_no_known_mistake_gives_are_a_question() -> None:
     with pytest.raises(Unclear, match="--give past_key_values=None"):
         attentest.adapted(Model)
 
 
+@pytest.mark.proof
 def test_the_option_of_the_question_judges_without_the_cache() -> None:
     read = attentest.adapted(Model, given={"past_key_values": None})
     assert "not judged: past_key_values" in "\n".join(read.understood)

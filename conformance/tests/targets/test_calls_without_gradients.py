@@ -7,6 +7,7 @@ import torch
 from folders import SUPPORT
 from proof import share
 from torch import Tensor, nn
+from torch.nn.attention.flex_attention import flex_attention
 
 import attentest
 from attentest.judging.bench import Bench
@@ -113,3 +114,25 @@ def _adapted(folder: Path, change: tuple[str, str]) -> AdaptedWhole:
     backend = attentest.adapted(f"{folder / 'mini.py'}:GPT")
     assert isinstance(backend, AdaptedWhole)
     return backend
+
+
+@pytest.mark.parametrize("own", [False, True])
+def test_a_kernel_of_torch_without_a_gradient_is_for_inference_alone(own: bool) -> None:
+    """A gradient that the user's own code refuses is a mistake of that code."""
+
+    class Doubled(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return 2 * x
+
+        @staticmethod
+        def backward(ctx, given):
+            raise NotImplementedError("not yet")
+
+    def run(x: torch.Tensor) -> torch.Tensor:
+        x = x.requires_grad_()
+        return Doubled.apply(x).sum() if own else flex_attention(x, x, x).sum()
+
+    alone = InferenceAlone(nn.Identity(), lambda: None)
+    with pytest.raises(NotImplementedError if own else Unsupported), alone:
+        run(torch.ones(1, 1, 2, 16)).backward()

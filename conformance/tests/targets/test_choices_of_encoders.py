@@ -47,6 +47,7 @@ MISTAKES = [
 ]
 
 
+@pytest.mark.proof
 def test_the_sound_model_conforms(tmp_path: Path) -> None:
     assert broken(adapted(tmp_path, "Translator", CODE), "model.formula") == []
 

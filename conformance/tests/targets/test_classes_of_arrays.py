@@ -291,12 +291,14 @@ def test_mistakes_in_classes_of_arrays_do_not_pass(
     assert asked_or_broken(tmp_path, name, code, right, wrong, clause)
 
 
+@pytest.mark.proof
 def test_classes_of_jax_are_judged_with_their_gradients(tmp_path: Path) -> None:
     pytest.importorskip("jax")
     backend = adapted(tmp_path, "FeedForward", JAX)
     assert broken(backend, "feed_forward.formula", "feed_forward.gradient") == []
 
 
+@pytest.mark.proof
 def test_modules_that_hold_variables_are_judged_and_others_are_a_question(tmp_path: Path) -> None:
     pytest.importorskip("flax.nnx")
     assert broken(adapted(tmp_path, "FeedForward", NNX), "feed_forward.formula") == []
@@ -316,6 +318,7 @@ def test_components_of_a_file_are_its_classes(tmp_path: Path) -> None:
     assert found["Dense"] == ""
 
 
+@pytest.mark.proof
 def test_the_written_adapter_is_the_backend(tmp_path: Path) -> None:
     (tmp_path / "code.py").write_text(CODE)
     target = f"{tmp_path / 'code.py'}:FeedForward"

@@ -22,10 +22,11 @@ class FeedForward(nn.Module):
 """
 
 
-def test_a_word_with_which_the_numbers_are_right_is_named(tmp_path):
+def test_a_word_with_which_the_numbers_are_right_is_an_assumption(tmp_path):
+    found = adapted(tmp_path, "FeedForward", NETWORK)
+    assert [one for one in found.assumed if "assumed starting=kaiming, which" in one]
     with pytest.raises(Unclear, match=r"--give starting=kaiming .* \(tried\)"):
-        adapted(tmp_path, "FeedForward", NETWORK)
-    assert adapted(tmp_path, "FeedForward", NETWORK, given={"starting": "kaiming"})
+        adapted(tmp_path, "FeedForward", NETWORK, strict=True)
 
 
 def test_no_word_is_named_for_a_mistake(tmp_path):

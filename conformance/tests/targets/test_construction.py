@@ -8,7 +8,6 @@ from proof import share
 from user_files import write_files
 
 import attentest
-from attentest.targets.adapt import Unclear
 
 WILD = SUPPORT / "wild"
 sys.path.insert(0, str(WILD))
@@ -70,19 +69,19 @@ def test_a_field_that_is_read_at_calls_is_there():
     assert report.compared == 1
 
 
-def test_a_field_that_says_nothing_is_asked_for_and_can_be_given():
+def test_a_field_that_says_nothing_is_assumed_by_the_numbers_and_can_be_given():
     target = str(WILD / "configured_parts.py:Flavoured")
-    with pytest.raises(Unclear, match=r"--give flavour=False .*\(tried\)"):
-        attentest.adapted(target, "feed_forward")
+    read = attentest.adapted(target, "feed_forward")
+    assert [one for one in read.assumed if "assumed flavour=False, which" in one]
     slugs = ["feed_forward.formula"]
     report = attentest.check(target, "feed_forward", given={"flavour": 3}, clauses=slugs)
     assert report.conforms, str(report)
 
 
-def test_a_question_names_the_sizes_that_are_left():
+def test_sizes_that_are_left_are_assumed_by_the_numbers():
     target = str(WILD / "configured_parts.py:OddNames")
-    with pytest.raises(Unclear, match=r"--argument d_model=broad --argument d_ff=narrow \("):
-        attentest.adapted(target, "feed_forward")
+    read = attentest.adapted(target, "feed_forward")
+    assert [one for one in read.assumed if "assumed broad as d_model, narrow as d_ff, " in one]
     read = attentest.adapted(
         target, "feed_forward", arguments={"d_model": "broad", "d_ff": "narrow"}
     )
@@ -154,12 +153,12 @@ class Banded(nn.Module):
 
 
 def test_size_that_is_left_is_given_to_the_argument_that_is_left(tmp_path):
-    """The built parameters must have it as an axis: else the argument is something else."""
+    """The built parameters must have it as an axis: else the argument is another one."""
     file = write_files(tmp_path, elimination=ELIMINATION) / "elimination.py"
     read = attentest.adapted(f"{file}:Network", "feed_forward")
     assert "dim=d_model, broad=d_ff" in "".join(read.understood)
-    with pytest.raises(Unclear, match="nothing says what radius is"):
-        attentest.adapted(f"{file}:Banded", "feed_forward")
+    read = attentest.adapted(f"{file}:Banded", "feed_forward")
+    assert [one for one in read.assumed if "assumed radius=False, which" in one]
 
 
 PRIVATE = """

@@ -93,6 +93,7 @@ def test_written_adapter_of_fixed_rows_conforms(tmp_path: Path) -> None:
     assert not broken(attentest.adapted(str(tmp_path / "written.py:backend")), FORMULA)
 
 
+@pytest.mark.proof
 def test_mistakes_in_models_of_fixed_rows_are_no_pass(tmp_path: Path) -> None:
     scale = " / (d // self.n_heads) ** 0.5"
     assert asked_or_broken(tmp_path, "LanguageModel", SOURCE, scale, "", FORMULA)

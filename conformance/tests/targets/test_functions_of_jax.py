@@ -43,7 +43,11 @@ def causal_mask(n):
 @pytest.mark.parametrize(
     ("name", "clauses"),
     [
-        ("attention", ("attention.formula", "attention.gradient", "attention.half-precision")),
+        pytest.param(
+            "attention",
+            ("attention.formula", "attention.gradient", "attention.half-precision"),
+            marks=pytest.mark.proof,
+        ),
         ("rms_norm", ("rms_norm.formula", "rms_norm.gradient", "rms_norm.float32")),
         ("causal_mask", ("masks.causal-keeps-past", "masks.causal-keeps-diagonal")),
     ],
@@ -69,6 +73,7 @@ def test_mistakes_in_functions_of_jax_are_detected(
     assert asked_or_broken(tmp_path, name, JAX, right, wrong, clause)
 
 
+@pytest.mark.proof
 def test_gradients_of_jax_are_compared(tmp_path: Path) -> None:
     stopped = JAX.replace("jnp.mean(x * x,", "jnp.mean(jax.lax.stop_gradient(x) * x,")
     backend = adapted(tmp_path, "rms_norm", stopped)
@@ -90,6 +95,7 @@ def test_code_of_jax_may_use_numpy() -> None:
     assert library_of(space["f"]) == "jax"
 
 
+@pytest.mark.proof
 def test_a_class_of_jax_with_one_matrix_is_a_question(tmp_path: Path) -> None:
     code = """
     import jax.numpy as jnp

@@ -177,6 +177,7 @@ class PeekingModel(RoundedModel):
     offset = 1
 
 
+@pytest.mark.proof
 def test_decoder_only_model_of_rounded_widths_is_judged() -> None:
     read = attentest.adapted(RoundedModel)
     assert (read.limits.inner, read.limits.inner_multiple) == (4, 64)

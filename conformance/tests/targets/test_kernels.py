@@ -147,6 +147,7 @@ def test_a_library_that_is_missing_is_no_need_of_a_gpu(tmp_path: Path) -> None:
     assert "needs a GPU" not in str(failure.value)
 
 
+@pytest.mark.proof
 def test_memory_without_numbers_is_left_alone() -> None:
     with KernelWatch():
         made = torch.empty(2, 3, device="meta", dtype=torch.float64)

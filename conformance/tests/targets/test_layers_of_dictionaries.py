@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 from mistaken_code import adapted, asked_or_broken, broken
-from proof import share
 
 CODE = """
 import math
@@ -53,7 +52,7 @@ def test_a_layer_of_dictionaries_within_dictionaries_is_judged(tmp_path: Path) -
     assert broken(backend, "encoder.layer-formula") == []
 
 
-@share(2, rest=1)
+@pytest.mark.proof
 @pytest.mark.parametrize(
     ("right", "wrong"), [("norm(x, **ln_2)", "norm(x, **ln_1)"), ("x + ffn(", "x + 2 * ffn(")]
 )

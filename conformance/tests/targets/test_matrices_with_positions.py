@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 from mistaken_code import adapted, asked_or_broken, broken
-from proof import share
 
 CODE = """
 import torch
@@ -47,7 +46,7 @@ def test_square_matrices_are_told_from_their_transposes(tmp_path: Path) -> None:
     assert broken(backend, FORMULA) == []
 
 
-@share(3, rest=1)
+@pytest.mark.proof
 @pytest.mark.parametrize(
     ("right", "wrong"),
     [("cos - second", "cos + second"), ("/ self.size**0.5", "/ d**0.5"), (" @ self.wo.T", "")],

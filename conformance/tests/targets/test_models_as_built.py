@@ -2,7 +2,6 @@
 
 import pytest
 from folders import SUPPORT
-from proof import share
 
 import attentest
 from attentest.targets.adapt import Unclear
@@ -13,7 +12,7 @@ MODELS = [
 ]
 
 
-@share(2, rest=1)
+@pytest.mark.proof
 @pytest.mark.parametrize(("target", "call"), MODELS, ids=["decoder-only", "encoder-decoder"])
 def test_a_model_that_raises_as_it_is_built_is_a_question(target, call, tmp_path):
     """Numbers of another precision raise in the first call of every user."""

@@ -57,6 +57,7 @@ def test_a_class_whose_parts_are_handed_to_it_is_asked_for_what_builds_it(tmp_pa
         attentest.adapted(f"{path}:EncoderDecoder")
 
 
+@pytest.mark.proof
 def test_two_functions_that_build_a_model_are_one_question(tmp_path):
     with pytest.raises(Unclear, match=r"parts are handed .*make_0\.py:make_model.*make_1\.py"):
         read(tmp_path, CLASSES, MAKER, MAKER)

@@ -86,6 +86,7 @@ def saved(folder: Path, check: str) -> str:
 ONE = 'assert tokens.shape[1] == 1, "one token at a time"'
 
 
+@pytest.mark.proof
 def test_model_of_one_text_that_hides_no_later_token_is_asked_about_as_one(tmp_path: Path) -> None:
     target = saved(tmp_path, "pass")
     facts = {one.name: one for one in members(target) or []}

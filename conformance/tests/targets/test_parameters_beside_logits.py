@@ -28,6 +28,7 @@ def written(folder: Path, *changes: tuple[str, str]) -> str:
     return f"{folder / 'model.py'}:GPT2"
 
 
+@pytest.mark.proof
 def test_a_second_head_is_asked_about(tmp_path: Path) -> None:
     target = written(
         tmp_path,

@@ -79,6 +79,7 @@ def test_sound_outputs_do_not_change_with_padding(code: str, pooled: str, tmp_pa
     assert COUNTED not in words
 
 
+@pytest.mark.proof
 def test_layers_that_hide_no_padding_say_nothing_of_it(tmp_path: Path) -> None:
     seeing = CODE.replace("pads = self.words(ids), ids == 0", "pads = self.words(ids), None")
     seeing = seeing.replace("keep = (~pads)[..., None].to(x)", "")
@@ -87,6 +88,7 @@ def test_layers_that_hide_no_padding_say_nothing_of_it(tmp_path: Path) -> None:
     assert COUNTED not in words
 
 
+@pytest.mark.proof
 def test_a_strict_reading_asks_about_padding(tmp_path: Path) -> None:
     code = CODE.replace("self.head(x)", "self.head(x.mean(1))")
     with pytest.raises(Unclear, match=COUNTED):

@@ -174,6 +174,7 @@ class OnePlaceLate(StoredOrNew):
         return super().forward(tokens.roll(1, 1))
 
 
+@pytest.mark.proof
 def test_options_that_a_branch_reads_need_no_value():
     assert statuses(StoredOrNew, "embedding", "lookup") == {"lookup": "pass"}
     assert statuses(OnePlaceLate, "embedding", "lookup") == {"lookup": "violation"}

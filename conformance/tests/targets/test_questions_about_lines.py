@@ -93,6 +93,7 @@ WRONG = [
 """An edit of a right model, and the code of the line to be named where it is another one."""
 
 
+@pytest.mark.proof
 def test_right_model_is_read(tmp_path: Path) -> None:
     (tmp_path / "gpt.py").write_text(MODEL)
     attentest.adapted(str(tmp_path / "gpt.py:GPT"))

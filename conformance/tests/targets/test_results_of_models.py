@@ -3,7 +3,6 @@
 from pathlib import Path
 
 import pytest
-from proof import share
 
 import attentest
 
@@ -40,7 +39,7 @@ PARTS = [
 """What the model returns, and what is inferred about it, "" for nothing."""
 
 
-@share(3)
+@pytest.mark.proof
 @pytest.mark.parametrize(("result", "said"), PARTS)
 def test_output_is_that_with_logits_or_else_the_states_of_both_sides(
     result: str, said: str, tmp_path: Path

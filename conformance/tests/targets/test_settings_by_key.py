@@ -37,11 +37,25 @@ class LlamaConfig:
 """
 
 
-def test_question_is_about_the_key_that_nothing_says(tmp_path: Path) -> None:
+def test_key_that_nothing_says_is_a_size_by_the_numbers(tmp_path: Path) -> None:
     folder = write_files(tmp_path, mlp=MLP, others=OTHERS)
-    with pytest.raises(Unclear, match="nothing says what ff is"):
+    found = attentest.adapted(f"{folder / 'mlp.py'}:MLP")
+    assert [one for one in found.assumed if "assumed ff as d_ff, which nothing says" in one]
+
+
+def test_question_is_about_the_keys_that_nothing_says(tmp_path: Path) -> None:
+    code = MLP.replace('config["dim"]', 'config["a"]').replace('config["ff"]', 'config["b"]')
+    wrong = code.replace("torch.relu(", "torch.sin(")
+    folder = write_files(tmp_path, mlp=wrong, others=OTHERS)
+    with pytest.raises(Unclear, match="nothing says what a is"):
         attentest.adapted(f"{folder / 'mlp.py'}:MLP")
-    attentest.adapted(f"{folder / 'mlp.py'}:MLP", arguments={"d_ff": "ff"})
+
+
+@pytest.mark.parametrize("name", ["config_dict", "hyper"])
+def test_argument_that_is_read_by_keys_gets_settings(name: str, tmp_path: Path) -> None:
+    code = MLP.replace("config", name).replace('"ff"', '"d_ff"')
+    folder = write_files(tmp_path, mlp=code)
+    assert "MLP" in attentest.adapted(f"{folder / 'mlp.py'}:MLP").summary
 
 
 POSITIONS = """
@@ -66,5 +80,5 @@ class PositionalEncoding(nn.Module):
 
 def test_key_that_may_be_the_longest_text_is_tried_as_that(tmp_path: Path) -> None:
     folder = write_files(tmp_path, positions=POSITIONS)
-    with pytest.raises(Unclear, match=r"--argument max_length=length .*: with it the numbers"):
-        attentest.adapted(f"{folder / 'positions.py'}:PositionalEncoding")
+    found = attentest.adapted(f"{folder / 'positions.py'}:PositionalEncoding")
+    assert [one for one in found.assumed if "assumed length as max_length, which" in one]

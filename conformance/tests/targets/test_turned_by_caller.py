@@ -148,6 +148,7 @@ class LlamaDecoderLayer(nn.Module):
 )
 
 
+@pytest.mark.proof
 def test_decoder_layer_of_one_sequence_and_positions_is_judged_as_encoder_layer(
     tmp_path: Path,
 ) -> None:

@@ -11,7 +11,7 @@ from proof import share
 from torch import Tensor
 from torch.nn import functional
 
-from attentest.faults import fault_of, inject
+from attentest.faults import fault_of, inject, with_faults
 from attentest.faults.reference_models import REFERENCE_MODELS, Hooks, reference_backend
 from attentest.faults.reference_models.modules import Node
 from attentest.judging.bench import Bench
@@ -87,6 +87,16 @@ class BeforeTheActivation(Plain):
         return self.dropout(module, super().expand(module, x))
 
 
+class OnTheGate(BeforeTheActivation):
+    def open_gate(self, module: Node, x: Tensor) -> Tensor:
+        return self.dropout(module, super().open_gate(module, x))
+
+
+class OnTheInputOfTheNetwork(Plain):
+    def feed_forward(self, module: Node, x: Tensor) -> Tensor:
+        return super().feed_forward(module, self.dropout(module, x))
+
+
 class WithoutSublayers(Plain):
     def drop_branch(self, module: Node, branch: Tensor) -> Tensor:
         return branch
@@ -146,6 +156,34 @@ def test_correct_layer_conforms_under_choices(activation, placement):
     backend = of(Plain, activation=activation, norm_placement=placement)
     verdict = judged(backend, "encoder.dropout-on-sublayers")
     assert verdict.status == "pass", verdict.message
+
+
+@pytest.mark.parametrize("gate", ["none", "gated"])
+@pytest.mark.parametrize("activation", ["relu", "gelu", "silu", "relu-squared"])
+@pytest.mark.parametrize("model", [BeforeTheActivation, OnTheGate, OnTheInputOfTheNetwork])
+def test_dropout_before_the_activation_conforms(model, activation, gate):
+    backend = of(model, activation=activation, feed_forward_gate=gate)
+    for precision in ("float64", "float32", "bfloat16", "float16"):
+        verdict = judged(backend, "feed_forward.dropout-only-in-training", precision=precision)
+        assert verdict.status == "pass", verdict.message
+
+
+def test_layer_with_dropout_before_a_square_conforms():
+    backend = of(BeforeTheActivation, activation="relu-squared")
+    verdict = judged(backend, "encoder.dropout-on-sublayers")
+    assert verdict.status == "pass", verdict.message
+
+
+@pytest.mark.proof
+@pytest.mark.parametrize("gate", ["none", "gated"])
+@pytest.mark.parametrize("activation", ["relu", "gelu", "silu"])
+@pytest.mark.parametrize("slug", ["not-scaled", "rate-doubled", "scaled-by-the-nominal-rate"])
+def test_wrong_rate_of_the_network_is_detected_under_choices(slug, activation, gate):
+    fault = fault_of(f"feed_forward.dropout-{slug}")
+    wrong = of(with_faults(Plain, fault), activation=activation, feed_forward_gate=gate)
+    for seed in range(3):
+        verdict = judged(wrong, fault.clause, seed)
+        assert verdict.status == "violation", verdict.message
 
 
 @pytest.mark.parametrize("clause", CLAUSES[:3])

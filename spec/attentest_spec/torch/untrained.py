@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -37,7 +38,12 @@ class InferenceAlone:
         """Begin to differentiate."""
 
     def __exit__(self, kind: object, failure: BaseException | None, trace: object) -> None:
-        """Raise Unsupported for a failure that comes of what an earlier call computed."""
+        """Raise Unsupported for a failure that comes of what an earlier call computed.
+
+        So is one of torch itself, which has no gradient of a kernel on this device.
+        """
+        if isinstance(failure, NotImplementedError) and _is_of_torch(failure):
+            raise Unsupported(str(failure)) from failure
         if isinstance(failure, RuntimeError) and self.holds_calls():
             raise Unsupported(HOLDS_CALLS) from failure
 
@@ -100,3 +106,12 @@ def _tensors(value: Any) -> Iterator[Tensor]:
     elif isinstance(value, tuple | list):
         for one in value:
             yield from _tensors(one)
+
+
+def _is_of_torch(failure: BaseException) -> bool:
+    """Say whether the code of torch raised `failure`, and no code that it called."""
+    trace = failure.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    file = trace.tb_frame.f_code.co_filename if trace else ""
+    return Path(file).is_relative_to(Path(torch.__file__).parent)

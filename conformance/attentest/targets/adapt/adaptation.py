@@ -156,7 +156,7 @@ def adapt(
         if other := without_forward(thing):
             raise Unclear(other) from question
         switched(question, with_own_key_heads(thing, asked), asked, read_around)
-        raise answered(question, thing, asked, read) from question
+        return answered(question, thing, asked, read)  # type: ignore[no-any-return]
 
 
 def _adapt(thing: Any, asked: Reading, name: str, home: ModuleType | None) -> Backend:
@@ -197,8 +197,7 @@ def _adapt(thing: Any, asked: Reading, name: str, home: ModuleType | None) -> Ba
         where = home if instance is None else None
         read = partial(_adapt, asked=Reading(), name="", home=None)
         return whole.adapt_class(made, asked, called or made.__name__, where, read, instance)
-    if stack is not None and instance is not None:
-        stack = of_instance(instance, stack)
+    stack = of_instance(instance, stack) if stack and instance is not None else stack
     own = name or getattr(thing, "__name__", type(thing).__name__)
     guess = "" if asked.component or component_named(own) else component_guessed(own)
     try:
@@ -222,6 +221,7 @@ def _adapt(thing: Any, asked: Reading, name: str, home: ModuleType | None) -> Ba
             "If it is another component, or to have it judged as that, add --as COMPONENT.",
             attempts=failure.attempts,
             taken=guess,
+            built=failure.built,
         ) from failure
 
 

@@ -8,9 +8,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from attentest.targets.adapt.arguments import MASKS, Arguments
+from attentest.targets.adapt.arguments import (
+    Arguments,
+)
 from attentest.targets.adapt.layouts import Layout
 from attentest.targets.adapt.masks import Style
+from attentest.targets.adapt.names import MASKS
 from attentest.targets.adapt.results import Returns
 from attentest_spec import COMPONENTS, Unsupported
 

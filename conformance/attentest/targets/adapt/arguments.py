@@ -1,7 +1,6 @@
 """Which argument of a signature carries what, by the names that people give."""
 
 import inspect
-import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
@@ -11,11 +10,11 @@ from typing import Any
 from attentest.targets.adapt.components import squashed
 from attentest.targets.adapt.encoders.sequences import one_sequence
 from attentest.targets.adapt.fillings import is_switch, may_be_none
-from attentest.targets.adapt.masks import is_length
 from attentest.targets.adapt.names import (
     CONTEXT,
     KEY_WIDTH,
     LENGTH,
+    MASKS,
     OFF,
     ONE_INPUT,
     PADDING,
@@ -25,12 +24,16 @@ from attentest.targets.adapt.names import (
     TARGET,
     turns,
 )
+from attentest.targets.adapt.objects.mask_arguments import (
+    any_mask,
+    inputs_by_words,
+    mask_of,
+    masks_of_sides,
+    sequences_by_sides,
+)
 from attentest.targets.adapt.reading import Attempt, Reading, Unclear
 from attentest.targets.adapt.zeros import given_zeros
 from attentest_spec import COMPONENTS
-
-MASKS = ("mask", "source_mask", "target_mask")
-"""The inputs of the contract that are masks."""
 
 
 @dataclass(frozen=True)
@@ -192,9 +195,13 @@ def _roles(
         own = "" if role in given else _first(free, ROLES[role], found)
         if role not in found and own:
             found[role] = own
+    if component in ("attention", "multi_head_attention"):
+        found |= inputs_by_words(free, found)
+    if component in _TWO_SEQUENCES:
+        found |= sequences_by_sides(free, found)
     if component == "multi_head_attention" and not {"key", "value"} & {*found, *given}:
         found, joined = _one_input(free, found)
-        if "mask" not in settled and (of_keys := _mask_of(found.get("key", ""), free)):
+        if "mask" not in settled and (of_keys := mask_of(found.get("key", ""), free)):
             found["mask"] = of_keys
         return found, joined
     joined = []
@@ -207,9 +214,11 @@ def _roles(
     if component in _TWO_SEQUENCES and len(missing) == 1 and len(tensors) == 2:
         found |= _left_over(free, missing[0], found)
     if component in _TWO_SEQUENCES and "source_mask" not in found:
-        of_memory = _mask_of(found.get("memory", ""), free)
+        of_memory = mask_of(found.get("memory", ""), free)
         found |= {"source_mask": of_memory} if of_memory not in ("", *found.values()) else {}
-    _any_mask(free, wanted, found)
+    if component in _TWO_SEQUENCES:
+        masks_of_sides(free, found)
+    any_mask(free, wanted, found)
     return {role: found[role] for role in wanted if role in found}, joined
 
 
@@ -234,41 +243,19 @@ def _one_input(
     target, source = _first(free, TARGET, found), _first(free, SOURCE, found)
     if "query" not in found and target and source:  # the target attends to the source
         found |= {"query": target, "key": source}
-        _any_mask(free, ("mask",), found)
+        any_mask(free, ("mask",), found)
         return found, [("value", "key")]
-    query = found.get("query") or _first(free, ONE_INPUT, found)
+    others = [one for one in free if "mask" not in squashed(one)]
+    alone = others[0] if len(others) == 1 else ""  # there is nothing else it could be
+    query = found.get("query") or _first(free, ONE_INPUT, found) or alone
     if not query:
         return found, []
     found["query"] = query
     context = _first(free, CONTEXT, found)
     if context:
         found["key"] = context
-    _any_mask(free, ("mask",), found)
+    any_mask(free, ("mask",), found)
     return found, [("value", "key")] if context else [("key", "query"), ("value", "query")]
-
-
-def _mask_of(carrier: str, free: Sequence[str]) -> str:
-    """Return the mask that is named after the argument of keys or of a memory, "" for none."""
-    wanted = squashed(f"{carrier}mask")
-    return next((own for own in free if carrier and squashed(own) == wanted), "")
-
-
-def _any_mask(free: Sequence[str], wanted: Sequence[str], found: dict[str, str]) -> None:
-    """Take the one argument that is called a mask in some way for the one mask that is wanted.
-
-    Where there is none, the one that holds lengths by its name is taken.
-    """
-    masks = [role for role in wanted if role in MASKS]
-    if len(masks) != 1 or masks[0] in found:
-        return
-    left = [one for one in free if one not in found.values() and not _OF_HEADS.search(one)]
-    named = [one for one in left if "mask" in squashed(one)] or list(filter(is_length, left))
-    if len(named) == 1:
-        found[masks[0]] = named[0]
-
-
-_OF_HEADS = re.compile("head_?mask")
-"""Names of factors of the heads, which hide no keys."""
 
 
 def _first(free: Sequence[str], names: Sequence[str], taken: Mapping[str, str]) -> str:

@@ -27,6 +27,7 @@ from attentest.targets.adapt.layouts import (
 from attentest.targets.adapt.limits import built
 from attentest.targets.adapt.masks import Style, is_length
 from attentest.targets.adapt.objects.mask_holders import holders_of
+from attentest.targets.adapt.objects.own_masks import without_own_mask
 from attentest.targets.adapt.probing import Probe
 from attentest.targets.adapt.reading import Attempt, Contrary, Misused, Reading, Unclear
 from attentest.targets.adapt.ungiven import (
@@ -39,7 +40,11 @@ from attentest.targets.adapt.ungiven import (
 from attentest.targets.adapt.unspecified import samples
 from attentest.targets.adapt.unspecified.frozen_tables import demand_trained
 from attentest.targets.adapt.unspecified.gates import demand_network
-from attentest.targets.adapt.unspecified.lengths import hide_queries, shows_wrong_lengths
+from attentest.targets.adapt.unspecified.lengths import (
+    hide_queries,
+    of_each_head,
+    shows_wrong_lengths,
+)
 from attentest.targets.adapt.unspecified.polarity import leaning
 from attentest.targets.adapt.unspecified.rows_of_ids import demand_vectors
 from attentest.targets.adapt.unspecified.sums import demand_sum
@@ -70,8 +75,9 @@ def adapter_of(code: Code, reading: Reading) -> tuple[Probe, Adapter, list[str]]
         demand_trained(code.name, probe, adapter)
     if "x" not in reading.arguments:
         demand_query(code.name, probe, adapter)
+    adapter, alone = without_own_mask(code.name, probe, adapter, reading)
     adapter, said = _masked(probe, adapter, code, reading, keys)
-    said += needed_masks(adapter)
+    said += [*alone, *needed_masks(adapter)]
     said += demand_sum(code.name, probe, adapter)
     if carried.repeated:
         every = [one for one in code.signature.parameters if one in carried.repeated]
@@ -195,7 +201,7 @@ def _masked(
     """Return `adapter` with a style for every mask, and how each was found."""
     said = []
     adapter = _with_shown_mask(probe, adapter, keys)
-    slots = {role: own for role, own in adapter.arguments.roles.items() if role in arguments.MASKS}
+    slots = {role: own for role, own in adapter.arguments.roles.items() if role in names.MASKS}
     if adapter.arguments.padding:
         slots["padding"] = adapter.arguments.padding
     refused = []
@@ -329,7 +335,7 @@ class _Mask:
         contrary = self._shown()[0] if meanings else None
         name = self.code.name
         roles = [*self.adapter.arguments.roles, *["padding"] * bool(self.adapter.arguments.padding)]
-        several = sum(role in (*arguments.MASKS, "padding") for role in roles) > 1
+        several = sum(role in (*names.MASKS, "padding") for role in roles) > 1
         own = f"{self.own}:" if several else ""
         if contrary and contrary.meaning not in meanings:
             meant, used = meanings[0], contrary.meaning
@@ -348,11 +354,7 @@ class _Mask:
         if shows_wrong_lengths(*found):
             return
         if not is_said:
-            left = "" if self.adapter.needs_mask else f": --give {self.own}=None judges it without"
-            raise Unclear(
-                f"No mask of a shape that was tried hides a key by the {self.own} of "
-                f"{self.code.name}: it may need an entry for each head, (B, H, Q, K){left}."
-            )
+            raise Unclear(of_each_head(self.code.name, self.own, self.adapter.needs_mask))
         if hide_queries(*found):
             raise Unclear(self._hidden_rows())
         without = "" if self.adapter.needs_mask else f"--give {self.own}=None judges it without, "

@@ -27,12 +27,12 @@ from attentest.targets.adapt.fillings import (
     sizes_known,
 )
 from attentest.targets.adapt.names import RATIO, SIZES
+from attentest.targets.adapt.objects import parts
 from attentest.targets.adapt.objects.compared_words import attempts_of_words
 from attentest.targets.adapt.objects.configuration import Fields, fields_read, holds_settings
-from attentest.targets.adapt.objects.left_out import makes_norms, said_of
+from attentest.targets.adapt.objects.left_out import said_of
 from attentest.targets.adapt.objects.made_settings import made_settings
 from attentest.targets.adapt.objects.measured import measured
-from attentest.targets.adapt.objects.parts import class_given, parts_of, several_parts
 from attentest.targets.adapt.objects.settings import (
     is_configuration,
     settings_assumed,
@@ -166,28 +166,28 @@ def construction(thing: Callable[..., Any], component: str, reading: Reading) ->
         if own not in reading.given and _is_configuration(parameter)
     }
     for own, parameter in arguments.items():
-        if chosen := class_given(thing, parameter, reading.given.get(own)):
+        if chosen := parts.class_given(thing, parameter, reading.given.get(own)):
             inner[own] = construction(chosen, component, reading)
     read = {
         own: filling_of(own, parameter, component, reading, arguments)
         for own, parameter in arguments.items()
     } | {own: Filling(f"({one.words})", one, one.known) for own, one in inner.items()}
     unknown = [own for own, one in read.items() if one is None and is_required(arguments[own])]
-    for own in [one for one in unknown if is_configuration(one)]:
+    for own in [one for one in unknown if is_configuration(one, thing)]:
         inner[own] = _configuration(thing, own, read, component, reading)
         read[own] = Filling(f"({inner[own].words})", inner[own], inner[own].known)
         unknown.remove(own)
-    for own, part in parts_of(thing, component, unknown).items():
+    for own, part in parts.parts_of(thing, component, unknown).items():
         inner[own] = construction(part, component, reading)
         name = part.__name__
         read[own] = Filling(f"{name}({inner[own].words})", inner[own], inner[own].known)
         unknown.remove(own)
-    for own in [one for one in unknown if makes_norms(arguments[one])]:
-        read[own] = fixed(nn.LayerNorm)
+    for own, made in parts.classes_given(thing, component, unknown).items():
+        read[own] = fixed(made)
         unknown.remove(own)
     numbers = sizes_known(one for own, one in read.items() if own not in inner)
     for own, said in sizes_by_words(component, unknown, numbers).items():
-        if several_parts(thing, component, [own]) and not _is_axis(thing, read, own, said):
+        if parts.several_parts(thing, component, [own]) and not _is_axis(thing, read, own, said):
             continue  # a part that several classes make, and no width
         read[own] = said
         unknown.remove(own)
@@ -252,10 +252,7 @@ def _elimination(
 def _is_axis(
     thing: Callable[..., Any], read: Mapping[str, Filling | None], own: str, size: Filling
 ) -> bool:
-    """Say whether `thing`, built with `size` as its argument `own`, has parameters with that axis.
-
-    What it is built with besides is `read`.
-    """
+    """Say whether `thing`, built with `size` as `own` beside `read`, has a parameter with it."""
     values = {name: one.value(PROBED) for name, one in read.items() if one is not None}
     try:
         with undisturbed():
@@ -365,10 +362,11 @@ def _question(
     return Unclear(
         f"{name}({', '.join(constructor_arguments(thing))}) cannot be built as {component}: "
         f"nothing says what {' and '.join(unknown)} {'is' if len(unknown) == 1 else 'are'}."
-        f"{several_parts(thing, component, unknown)}{named_builders(thing)}",
+        f"{parts.several_parts(thing, component, unknown)}{named_builders(thing)}",
         f"An argument can be a size ({', '.join(SIZES)}), or have a fixed value; what needs more "
         f"is built in a file of your own: {own_recipe(component, name)}.",
         attempts=[*attempts_of_words(thing, unknown), *_attempts(unknown, left)],
+        built=True,
     )
 
 

@@ -17,11 +17,11 @@ from attentest.analysis.undeclared import effective_limits, frozen_rows, marks_w
 from attentest.harness.subject import Subject
 from attentest.results.text import summary
 from attentest.targets.adapt.adapter import Adapter
-from attentest.targets.adapt.arguments import MASKS
 from attentest.targets.adapt.assumptions.lengths import longest
 from attentest.targets.adapt.code import Code
 from attentest.targets.adapt.components import squashed
 from attentest.targets.adapt.construction import Construction
+from attentest.targets.adapt.names import MASKS
 from attentest.targets.adapt.parameters.degenerate import with_numbers
 from attentest.targets.adapt.parameters.inner_widths import (
     InnerWidth,

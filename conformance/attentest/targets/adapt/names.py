@@ -12,6 +12,9 @@ def words(text: str) -> Sequence[str]:
     return tuple(text.split())
 
 
+MASKS = ("mask", "source_mask", "target_mask")
+"""The inputs of the contract that are masks."""
+
 ROLES: Mapping[str, Sequence[str]] = {
     "query": words("q query queries qs xq qstate querystates qin inputq xquery inputsq"),
     "key": words("k key keys ks xk kstate keystates kin inputk xkey"),
@@ -102,6 +105,8 @@ OFF = {
     "training": False,
     "device": "cpu",
     "dtype": None,
+    **dict.fromkeys(words("isinfer isinference inference isinfering infer"), False),
+    **dict.fromkeys(words("startpos startposition startindex"), 0),
 }
 """What says nothing of what is computed, with a value that switches it off."""
 
@@ -312,7 +317,9 @@ CONFIGURATION = words(
 )
 """Names of an object that holds all settings."""
 
-EPSILON = words("eps epsilon layernormeps layernormepsilon normeps lneps rmsnormeps")
+EPSILON = words(
+    "eps epsilon epsvalue layernormeps layernormepsilon normeps lneps rmsnormeps epsilonvalue"
+)
 """The epsilon of a norm."""
 
 LAYER_INDEX = words(

@@ -102,7 +102,7 @@ class Unclear(LoadFailure):
 
     `attempts` are options that may answer it, and `rest` the sentences that follow what is said of
     them. `taken` is the component that it was taken for where it may be another one, "" for none;
-    None where no other one is meant.
+    None where no other one is meant. `built`: the attempts give arguments of a constructor.
     """
 
     def __init__(
@@ -112,10 +112,11 @@ class Unclear(LoadFailure):
         *,
         attempts: Sequence[Attempt] = (),
         taken: str | None = None,
+        built: bool = False,
     ) -> None:
         super().__init__(f"{text} {rest}".rstrip())
         self.text, self.rest = text, rest
-        self.attempts, self.taken = attempts, taken
+        self.attempts, self.taken, self.built = attempts, taken, built
 
 
 class Contrary(Unclear):

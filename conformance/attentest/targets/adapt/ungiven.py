@@ -9,11 +9,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from attentest.targets.adapt import arguments, masks
+from attentest.targets.adapt import masks
 from attentest.targets.adapt.adapter import Adapter
 from attentest.targets.adapt.code import Code
 from attentest.targets.adapt.components import squashed
-from attentest.targets.adapt.names import EPSILON, KEY_WIDTH, OFF, words
+from attentest.targets.adapt.names import EPSILON, KEY_WIDTH, MASKS, OFF, words
 from attentest.targets.adapt.probing import Probe, keys_of
 
 MOST = 4
@@ -91,7 +91,7 @@ def hides_all(probe: Probe, adapter: Adapter, given: Mapping[str, Any], keys: in
     without = probe.called(adapter, given)
     hidden = {
         **given,
-        **{one: _hidden(adapter, one, keys) for one in given if one in arguments.MASKS},
+        **{one: _hidden(adapter, one, keys) for one in given if one in MASKS},
     }
     for tried in _giving(adapter, needed):
         shown, unseen = probe.called(tried, given), probe.called(tried, hidden)
@@ -123,7 +123,7 @@ def needed_masks(adapter: Adapter) -> list[str]:
 
 def _giving(adapter: Adapter, needed: Sequence[str]) -> list[Adapter]:
     """Return `adapter` with the masks `needed` given in every form; empty where there are none."""
-    roles = [role for role in arguments.MASKS if role in adapter.arguments.roles]
+    roles = [role for role in MASKS if role in adapter.arguments.roles]
     roles += ["padding"] * bool(adapter.arguments.padding)
     return [
         replace(adapter, needs_mask=needed, styles=dict.fromkeys(roles, style))

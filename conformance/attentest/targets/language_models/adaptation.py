@@ -18,7 +18,7 @@ from attentest.targets.adapt.assumptions.choices import (
 from attentest.targets.adapt.limits import SEVERAL, said_of
 from attentest.targets.adapt.parameters.telling import lines, packed
 from attentest.targets.adapt.probing import undisturbed
-from attentest.targets.adapt.reading import Reading, Unclear
+from attentest.targets.adapt.reading import Attempt, Reading, Unclear
 from attentest.targets.adapt.ungiven import sentence, ungiven
 from attentest.targets.language_models.beside import question_on_others, unused_of
 from attentest.targets.language_models.calling import POSITION_FORMS
@@ -165,13 +165,12 @@ def _declared(inferred: Inferred, reading: Reading) -> tuple[dict[str, Value], s
     return declared_choices(held, reading), profile
 
 
-def _of_padding(adapter: LanguageAdapter) -> str:
-    """Return how a model that may hide an id of padding is judged without, "" for any other."""
+def _without_padding(adapter: LanguageAdapter) -> list[Attempt]:
+    """Return the attempt at a model that hides no id of padding, [] where it has no such id."""
     model, built = adapter.building.space.get(adapter.name), adapter.building.expression
     taken = constructor_arguments(model) if inspect.isclass(model) else {}
     pads = [one for one in taken if "pad" in one.lower() and f"{one}=" not in built]
-    end = "judges it without"
-    return f" Where it hides an id of padding, --give {pads[0]}=-1 {end}." if pads else ""
+    return [Attempt(given={own: -1}) for own in pads[:1]]
 
 
 def _in_precisions(adapter: LanguageAdapter, reading: Reading) -> LanguageAdapter:
@@ -189,7 +188,9 @@ def _in_precisions(adapter: LanguageAdapter, reading: Reading) -> LanguageAdapte
             f"has the numbers of the reference in the first probing call. At other sizes it has "
             f"not: {found}. Either that is a mistake which shows at some sizes alone, or an "
             f"argument was taken for another: say which is which with --argument SIZE=NAME, or fix "
-            f"one with --give NAME=VALUE.{_of_padding(adapter)}"
+            f"one with --give NAME=VALUE.",
+            attempts=_without_padding(adapter),
+            built=True,
         )
     rest = tuple(one for one in adapter.limits.precisions if one != "float64")
     single = replace(adapter, limits=replace(adapter.limits, precisions=rest))

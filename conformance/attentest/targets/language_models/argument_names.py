@@ -1,11 +1,15 @@
 """Names of the arguments of decoder-only models, and the one that carries the tokens."""
 
 import inspect
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from torch import nn
+
 from attentest.targets.adapt.components import squashed
 from attentest.targets.adapt.names import OFF, ROLES, words
+from attentest.targets.language_models.surrounded.modules import signature_of
 
 _TOKENS = (*ROLES["tokens"], *words("inidx inputtokenids inputtokens tok t"))
 LABELS = words("targets target labels label lmlabels y")
@@ -13,9 +17,15 @@ MASKS = words("attentionmask paddingmask keypaddingmask padmask attnmask mask ke
 SURE_MASKS = words("attentionmask paddingmask keypaddingmask padmask")
 POSITIONS = words("positionids positions pos posids position inputpos inputpositions")
 SURE_POSITIONS = words("positionids positions posids")
+STARTS = words(
+    "startpos start offset startindex pastlength cachelen poffset posoffset pastlen pastseqlen "
+    "positionoffset startidx cachelength prefixlen"
+)
+"""Names of the number of tokens that came before."""
+
 AT_START: Mapping[str, Any] = {
     **OFF,
-    **dict.fromkeys(words("startpos start offset startindex pastlength cachelen"), 0),
+    **dict.fromkeys(STARTS, 0),
     **dict.fromkeys(words("cache kvcache pastkeyvalues past caches"), None),
     **dict.fromkeys(words("usecache"), False),
 }
@@ -42,3 +52,16 @@ def first_named(own: Mapping[str, Any], names: Iterable[str]) -> str:
     """Return the argument of the first of `names` that there is, "" for none."""
     held = {squashed(one): one for one in own}
     return next((held[one] for one in names if one in held), "")
+
+
+_NO_COUNT = re.compile("keep|logit|top|label|layer|seed|pad|tokens?$|id$")
+"""Names of whole numbers that are 0 and count no tokens."""
+
+
+def counts(model: nn.Module) -> list[str]:
+    """Return what may carry the number of tokens before: by its name, or any argument that is 0."""
+    own = signature_of(model).parameters
+    named = {squashed(one): one for one in own}
+    known = [named[one] for one in STARTS if one in named]
+    zeros = [name for name, one in own.items() if type(one.default) is int and one.default == 0]
+    return known[:1] or [one for one in zeros if not _NO_COUNT.search(one.lower())]

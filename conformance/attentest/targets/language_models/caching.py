@@ -12,6 +12,7 @@ from attentest.targets.adapt.components import squashed
 from attentest.targets.adapt.names import words
 from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.caches import SIZE_NAMES
+from attentest.targets.language_models.argument_names import STARTS, counts
 from attentest.targets.language_models.calling import Call, probe_tokens
 from attentest.targets.language_models.surrounded.modules import signature_of
 
@@ -20,7 +21,6 @@ _CACHES = words(
     "kvpast kcache pastcache cachekv presents kv kvs"
 )
 _FLAGS = words("usecache returncache returnkv returnpast usekvcache returnkvcache returnpresent")
-_STARTS = words("startpos start offset startindex pastlength cachelen poffset posoffset")
 _MAKES = tuple(words("make init new empty create allocate alloc"))
 _RESULTS = ("past", "cache", "present", "kv")
 """Parts of names of results that hold a cache."""
@@ -234,7 +234,7 @@ def held_by_model(model: nn.Module) -> Iterator[Cached]:
     Its call takes the number of tokens before.
     """
     named = {squashed(one): one for one in signature_of(model).parameters}
-    counts = [named[one] for one in _STARTS if one in named]
+    counts = [named[one] for one in STARTS if one in named]
     flags = [named[one] for one in _FLAGS if one in named]
     yield from (Cached("", counted=counts[0], flag=flag) for flag in ("", *flags) if counts)
 
@@ -247,14 +247,16 @@ def candidates(model: nn.Module, call: Call, space: Mapping[str, Any]) -> Iterat
     if not cache_argument(model) or call.sequence_first or call.labels:
         return
     for start in ("None", *caches_made(model, space), *_PLAIN):
-        yield from _with_part(model, call, begun(model, start), space)
+        plain = begun(model, start)
+        for counted in counts(model) if plain.counted else (*counts(model), ""):
+            yield from _with_part(model, call, replace(plain, counted=counted), space)
 
 
 def begun(model: nn.Module, start: str) -> Cached:
     """Return how a model takes the cache of the expression `start`, by its arguments' names."""
     named = {squashed(one): one for one in signature_of(model).parameters}
     flag, counted = (
-        next((named[one] for one in names if one in named), "") for names in (_FLAGS, _STARTS)
+        next((named[one] for one in names if one in named), "") for names in (_FLAGS, STARTS)
     )
     return Cached(cache_argument(model), start, flag=flag, counted=counted)
 

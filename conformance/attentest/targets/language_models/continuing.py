@@ -17,6 +17,7 @@ from attentest.results.text import summary
 from attentest.targets.adapt.parameters.trials.clock import Clock
 from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.adapt.reading import Unclear
+from attentest.targets.language_models.argument_names import counts
 from attentest.targets.language_models.caching import (
     Cached,
     cache_argument,
@@ -76,7 +77,7 @@ def with_cache(
     if argument in given:
         return adapter, [_NOT_CONTINUED.format(argument)]
     demand_first_step(adapter.name, model, adapter.call, adapter.building.space, argument)
-    return _wrong(adapter, tried, made, argument)
+    return _wrong(adapter, tried, made, argument, bool(counts(model)))
 
 
 _NOT_CONTINUED = "not judged: {0}, which is fixed as given; its steps do not give the whole text's"
@@ -271,6 +272,7 @@ def _wrong(
     tried: Sequence[tuple[LanguageAdapter, Trial]],
     made: Made,
     argument: str,
+    counts_before: bool,
 ) -> tuple[LanguageAdapter, list[str]]:
     """Return the adapter whose steps have the numbers of a known mistake; else ask, or leave it."""
     sure = [
@@ -280,9 +282,9 @@ def _wrong(
         and (not other.cached.in_place or _depends_on_earlier(made, other))
     ]
     for other, trial in sure:
-        if trial.begins_right() and _is_known_mistake(adapter, trial):
-            choices = {**adapter.choices, "cache_sessions": "independent"}
-            return replace(other, choices=choices), []
+        sure_steps = other.cached and (other.cached.counted or not counts_before)
+        if sure_steps and trial.begins_right() and _is_known_mistake(adapter, trial):
+            return replace(other, choices={**adapter.choices, "cache_sessions": "independent"}), []
     asked = next((one for one in sure if one[1].begins_right()), next(iter(sure), None))
     if asked is None:
         return adapter, [f"{argument} is left out: how its cache is made is not known; {BY_HAND}"]

@@ -135,6 +135,8 @@ class _Options:
         taken = " ".join(found[0] for found in named.values() if found)
         some = _SOME if "_vocabulary" in taken else (*_VOCABULARY_SIZES, *_SOME)
         unused = sorted(dict.fromkeys(some), key=lambda size: f"sizes.{size}" in taken)
+        if all(f"sizes.{size}" in taken for size in _SOME[:4]):
+            unused = ["max_length", *unused]  # the limit of something: it has no other shape
         rows = []
         for own, parameter in arguments.items():
             if named[own]:
@@ -159,6 +161,7 @@ class _Options:
         unnamed = {own for own in arguments if not named[own]}
         for chosen in islice(product(*rows), _LOOKED_AT):
             guesses = [code for own, code in chosen if own in unnamed and "sizes." in code]
+            guesses = [one for one in guesses if one != "sizes.max_length"]  # two may be limits
             if len(set(guesses)) < len(guesses):
                 continue  # two arguments without telling names are two sizes
             given = [f"{own}={code}" for own, code in chosen if code]
@@ -197,7 +200,7 @@ class _Options:
         if inner:
             yield from self.expressions(self.space[inner[0]], *inner)
             return
-        if is_configuration(own) and parameter.default in (inspect.Parameter.empty, None):
+        if is_configuration(own, self.top) and parameter.default in (inspect.Parameter.empty, None):
             yield from self._configurations(own, arguments)
             return
         if name == "device" and parameter.default is inspect.Parameter.empty:
@@ -230,7 +233,7 @@ class _Options:
         annotated = [name for name, one in classes.items() if one is parameter.annotation]
         if annotated and not issubclass(classes[annotated[0]], nn.Module):
             return annotated[0], side
-        if squashed(own) in ("config", "cfg", "conf", "args", "hparams", "configuration"):
+        if is_configuration(own, self.top):
             held = [name for name in classes if squashed(name).endswith(("config", "cfg", "args"))]
             if len(held) != 1:
                 held = [one.__name__ for one in settings_classes(self.top, own)]

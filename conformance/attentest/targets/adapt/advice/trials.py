@@ -1,6 +1,8 @@
-"""Tries the options that may answer a question, and names those with which the numbers are right.
+"""Tries the options that may answer a question: with those that give the right numbers, it judges.
 
-Nothing is judged with them: the question stays one, and its advice is known to work.
+That is an assumption then. An option is not taken that says what the code is, that leaves out what
+a call may need, or whose contrary gives other numbers, and none is in a strict reading: the
+question names it, and it is known to work.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -13,8 +15,8 @@ from torch import Tensor, nn
 
 from attentest.targets.adapt import probing
 from attentest.targets.adapt.advice.components import other_components
-from attentest.targets.adapt.arguments import MASKS
 from attentest.targets.adapt.calling import NO_CONVENTION
+from attentest.targets.adapt.names import MASKS
 from attentest.targets.adapt.parameters.telling import LEFT_OVER
 from attentest.targets.adapt.parameters.trials.clock import Clock
 from attentest.targets.adapt.probing import SIZES, Probe, inputs
@@ -41,14 +43,14 @@ class _Outcome(Enum):
     UNCOVERED = "uncovered"
 
 
-def answered(question: Unclear, thing: Any, reading: Reading, read: Read) -> Unclear:
-    """Return `question` about `thing` with the options that give the numbers of the reference.
+def answered(question: Unclear, thing: Any, reading: Reading, read: Read) -> Any:
+    """Return the backend of `thing` with the options that give the numbers of the reference.
 
-    Where none of those that were tried gives them, it says so.
+    Raises `question` with those that have to be said, or with all that were tried in vain.
     """
     if probing.MISSING:
         failure = probing.MISSING[0]
-        return Unclear(
+        raise Unclear(
             f"Building or calling it raised {type(failure).__name__}: "
             f"{public_names(str(failure))}. Install what is "
             f"missing first, if it is needed. {question}"
@@ -61,14 +63,19 @@ def answered(question: Unclear, thing: Any, reading: Reading, read: Read) -> Unc
         made.append(attempt)
         beyond += [attempt] * (outcome is _Outcome.UNCOVERED and not attempt.component)
         if outcome is _Outcome.FITS:
-            return Unclear(f"{question.text} {trials.contrary(attempt) or works(attempt)}")
+            contrary = trials.contrary(attempt)
+            carried = bool(attempt.given) and not question.built  # it may be an input of a call
+            if attempt.component or contrary or carried or reading.strict:
+                raise Unclear(f"{question.text} {contrary or works(attempt)}") from question
+            return _with_options(read(attempt.added(reading)), attempt)
     if not made:
-        return question
+        raise question
     if beyond and (reason := trials.reason(beyond[0])):
-        return Unclear(f"{question.text} Options were tried. With {beyond[0].options}: {reason}")
+        text = f"{question.text} Options were tried. With {beyond[0].options}: {reason}"
+        raise Unclear(text) from question
     tried = ", ".join(one.options for one in made)
     none = f"Options were tried, and none gives the numbers of the reference: {tried}."
-    return Unclear(f"{question.text} {none}", question.rest)
+    raise Unclear(f"{question.text} {none}", question.rest) from question
 
 
 def switched(question: Unclear, attempts: Iterable[Attempt], reading: Reading, read: Read) -> None:
@@ -88,6 +95,24 @@ def works(attempt: Attempt) -> str:
         f"{attempt.options} (in Python: {attempt.python}): with it the numbers are those of the "
         f"reference (tried)."
     )
+
+
+def _with_options(backend: Any, attempt: Attempt) -> Any:
+    """Return the backend that was read with the options of `attempt`, which are an assumption."""
+    values = [f"{own}={value}" for own, value in attempt.given.items()]
+    values += [f"{own} as {role}" for role, own in attempt.arguments.items()]
+    others = replace(
+        attempt,
+        given=dict.fromkeys(attempt.given, "VALUE"),
+        arguments=dict.fromkeys(attempt.arguments, "NAME"),
+    )
+    words = (
+        f"assumed {', '.join(values)}, which nothing says: with it the numbers are those of the "
+        f"reference; if you meant another, add {others.options}"
+    )
+    head, *rest = backend.understood or ("",)
+    understood = tuple(one for one in (head, words, *rest) if one)
+    return replace(backend, assumed=(words, *backend.assumed), understood=understood)
 
 
 @dataclass(frozen=True)

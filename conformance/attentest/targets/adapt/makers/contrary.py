@@ -11,10 +11,10 @@ import torch
 from torch import Tensor
 
 from attentest.targets.adapt.adapter import Adapter
-from attentest.targets.adapt.arguments import MASKS
 from attentest.targets.adapt.code import Code
 from attentest.targets.adapt.makers.default_masks import demand_default
 from attentest.targets.adapt.masks import meanings_by_words
+from attentest.targets.adapt.names import MASKS
 from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.adapt.reading import Contrary, Reading
 

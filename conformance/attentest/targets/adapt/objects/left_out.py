@@ -55,5 +55,7 @@ def said_of(own: str, filling: Filling) -> Iterator[str]:
     """Yield the assumption about the argument `own` of a norm, or of what holds norms."""
     if filling.words == nn.LayerNorm.__name__ and squashed(own) in NORM_FACTORIES:
         yield f"assumed that {own} makes norms, and judged with torch.nn.LayerNorm"
+    elif inspect.isclass(held := filling.value(SIZES)) and issubclass(held, nn.Module):
+        yield f"assumed that {own} is the class {filling.words}"
     if filling is LEFT_OUT:
         yield f"assumed that {own} is what follows the norm: the norm is judged alone"

@@ -1,6 +1,7 @@
 """Classes near a class that make the parts which its constructor takes as objects."""
 
 import inspect
+import re
 import sys
 from collections.abc import Callable, Collection, Iterator
 from functools import partial
@@ -10,6 +11,7 @@ from torch import nn
 
 from attentest.targets.adapt.components import component_named, part_named
 from attentest.targets.adapt.fillings import is_required
+from attentest.targets.adapt.objects.left_out import makes_norms
 from attentest.targets.adapt.objects.settings import is_configuration
 from attentest.targets.neighbours import classes_near, is_same_code, modules_near
 from attentest.targets.signatures import constructor_arguments
@@ -51,6 +53,30 @@ def class_given(thing: Callable[..., Any], parameter: inspect.Parameter, value: 
     return None
 
 
+def classes_given(
+    thing: Callable[..., Any], component: str, unknown: Collection[str]
+) -> dict[str, type[nn.Module]]:
+    """Return the class that each of the `unknown` arguments gets: of norms, or of a part near by.
+
+    Such an argument is called after its part, `attention_cls`. Where several classes may be meant,
+    none is.
+    """
+    arguments = constructor_arguments(thing)
+    found: dict[str, type[nn.Module]] = {}
+    for own in unknown:
+        stem = _OF_CLASS.match(own)
+        if makes_norms(arguments[own]):
+            found[own] = nn.LayerNorm
+        elif stem and arguments[own].annotation not in (str, "str"):
+            made = [one for one in _near(thing, component, stem[1]) if not _is_abstract(one)]
+            found |= {own: made[0]} if len(made) == 1 else {}
+    return found
+
+
+_OF_CLASS = re.compile(r"(\w+?)_?(?:cls|class|type|factory|klass)$", re.IGNORECASE)
+"""A name of an argument that gets a class, with the name of the part that it makes."""
+
+
 def nearest_parts(thing: Callable[..., Any], component: str, own: str) -> list[type[nn.Module]]:
     """Return the different classes that may make the argument `own`: that of its annotation alone.
 
@@ -59,6 +85,11 @@ def nearest_parts(thing: Callable[..., Any], component: str, own: str) -> list[t
     parameter = constructor_arguments(thing).get(own)
     if parameter is not None and _is_written(parameter.annotation):
         return list(_written(parameter.annotation))
+    return _near(thing, component, own)
+
+
+def _near(thing: Callable[..., Any], component: str, own: str) -> list[type[nn.Module]]:
+    """Return the different classes of the nearest group whose names are that of the part `own`."""
     side = component.removesuffix("_layer")
     side = side if side in ("encoder", "decoder") else ""
     wanted = part_named(own, side)

@@ -33,10 +33,15 @@ _NAMED = re.compile(r"\w+_(args|hparams|settings|hyperparams)")
 _NO_SETTINGS = (nn.Module, dict)
 
 
-def is_configuration(own: str) -> bool:
-    """Say whether an argument called `own` gets an object of settings."""
-    named = squashed(own) in CONFIGURATION or squashed(own).endswith(_ENDS)
-    return named or _NAMED.fullmatch(own.lower()) is not None
+def is_configuration(own: str, thing: Callable[..., Any] | None = None) -> bool:
+    """Say whether an argument called `own` gets settings: by its name, or as `thing` reads it.
+
+    The constructor reads settings by words in brackets.
+    """
+    name = squashed(own).removesuffix("dict")
+    if name in CONFIGURATION or name.endswith(_ENDS) or _NAMED.fullmatch(own.lower()):
+        return True
+    return thing is not None and _is_read_by_key(thing, own)
 
 
 def settings_classes(thing: Callable[..., Any], own: str) -> Sequence[type]:
@@ -62,14 +67,14 @@ def settings_classes(thing: Callable[..., Any], own: str) -> Sequence[type]:
 
 def settings_near(thing: Callable[..., Any]) -> dict[str, type]:
     """Return the classes of settings that an argument of `thing` may get, by their names."""
-    named = [own for own in constructor_arguments(thing) if is_configuration(own)]
+    named = [own for own in constructor_arguments(thing) if is_configuration(own, thing)]
     return {one.__name__: one for own in named for one in settings_classes(thing, own)}
 
 
 def settings_doubts(thing: Callable[..., Any], expression: str) -> tuple[str, ...]:
     """Return the assumptions on the classes of settings in `expression` that are of other files."""
     home = getattr(sys.modules.get(thing.__module__), "__dict__", {})
-    named = [own for own in constructor_arguments(thing) if is_configuration(own)]
+    named = [own for own in constructor_arguments(thing) if is_configuration(own, thing)]
     return tuple(
         settings_assumed(thing, own, one)
         for own in named

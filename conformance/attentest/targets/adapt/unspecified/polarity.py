@@ -11,11 +11,11 @@ import torch
 from torch import Tensor
 
 from attentest.targets.adapt.adapter import Adapter
-from attentest.targets.adapt.arguments import MASKS
 from attentest.targets.adapt.code import Code
 from attentest.targets.adapt.encoders.stack import KEEP
 from attentest.targets.adapt.makers.contrary import demand_agreement
 from attentest.targets.adapt.masks import STYLES, Style, meanings_by_words
+from attentest.targets.adapt.names import MASKS
 from attentest.targets.adapt.probing import (
     HIDDEN,
     Given,

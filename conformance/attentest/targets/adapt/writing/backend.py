@@ -12,7 +12,6 @@ from typing import Any
 from torch import nn
 
 from attentest.targets.adapt.adapter import Adapter, without_the_causal
-from attentest.targets.adapt.arguments import MASKS
 from attentest.targets.adapt.code import POSITIONS, Code
 from attentest.targets.adapt.construction import Construction, splits_heads
 from attentest.targets.adapt.encoders.stack import STACK_SOURCE
@@ -20,6 +19,7 @@ from attentest.targets.adapt.fillings import Filling, head_width
 from attentest.targets.adapt.layouts import split
 from attentest.targets.adapt.makers.maker import CODE, Maker, as_long, with_axes
 from attentest.targets.adapt.masks import lengths_of, shaped_mask
+from attentest.targets.adapt.names import MASKS
 from attentest.targets.adapt.parameters.telling import lines as table_lines
 from attentest.targets.adapt.probing import SIZES
 from attentest.targets.adapt.wrappers.lazy import LAZY_SOURCE, materialised

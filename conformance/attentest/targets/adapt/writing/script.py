@@ -23,10 +23,10 @@ from attentest.harness.reproduction import (
     variable,
 )
 from attentest.targets.adapt.adapter import Adapter, first_tensor
-from attentest.targets.adapt.arguments import MASKS
 from attentest.targets.adapt.code import Code, Inner
 from attentest.targets.adapt.encoders.stack import STACK_SOURCE
 from attentest.targets.adapt.makers.maker import CODE, Maker
+from attentest.targets.adapt.names import MASKS
 from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.adapt.writing.values import Expression, Writer, tensor
 from attentest.targets.constants.copies import COPIES_SOURCE

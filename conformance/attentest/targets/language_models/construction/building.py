@@ -333,7 +333,7 @@ class Options:
         made = self._class_of(own, parameter)
         if made:
             return next(self.expressions(self.space[made], made), "")
-        if is_configuration(own) and len(arguments) == 1:
+        if is_configuration(own, self.top) and len(arguments) == 1:
             return self._namespace(own)
         return ""
 
@@ -349,7 +349,7 @@ class Options:
         annotated = [name for name, one in classes.items() if one is parameter.annotation]
         if annotated or (self.top is not None and made_settings(self.top, own).maker):
             return next(iter(annotated), "")
-        named = is_configuration(own) or own == "p"
+        named = is_configuration(own, self.top) or own == "p"
         if not named or parameter.annotation in (dict, SimpleNamespace):
             return ""
         held = [
