@@ -37,14 +37,9 @@ from attentest.targets.adapt.ungiven import (
     with_masks,
     with_optional_masks,
 )
-from attentest.targets.adapt.unspecified import samples
+from attentest.targets.adapt.unspecified import lengths, samples
 from attentest.targets.adapt.unspecified.frozen_tables import demand_trained
 from attentest.targets.adapt.unspecified.gates import demand_network
-from attentest.targets.adapt.unspecified.lengths import (
-    hide_queries,
-    of_each_head,
-    shows_wrong_lengths,
-)
 from attentest.targets.adapt.unspecified.polarity import leaning
 from attentest.targets.adapt.unspecified.rows_of_ids import demand_vectors
 from attentest.targets.adapt.unspecified.sums import demand_sum
@@ -351,11 +346,13 @@ class _Mask:
     def _ask_of_lengths(self, style: Style, *, is_said: bool) -> None:
         """Raise Unclear where lengths do something else than hide keys, rightly or nearly so."""
         found = self.probe, self.adapter, self.slot, style, self.keys
-        if shows_wrong_lengths(*found):
+        if lengths.shows_wrong_lengths(*found):
             return
         if not is_said:
-            raise Unclear(of_each_head(self.code.name, self.own, self.adapter.needs_mask))
-        if hide_queries(*found):
+            raise Unclear(
+                lengths.of_each_head(self.code.name, self.own, bool(self.adapter.needs_mask))
+            )
+        if lengths.hide_queries(*found):
             raise Unclear(self._hidden_rows())
         without = "" if self.adapter.needs_mask else f"--give {self.own}=None judges it without, "
         raise Unclear(
