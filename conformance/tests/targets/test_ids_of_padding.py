@@ -58,3 +58,10 @@ def test_mistake_in_such_a_model_does_not_pass(tmp_path: Path) -> None:
     assert asked_or_broken(
         tmp_path, "GPT", CODE, "q.shape[-1] ** -0.5", "x.shape[-1] ** -0.5", FORMULA
     )
+
+
+@pytest.mark.proof
+def test_id_that_must_be_given_is_that_of_no_token(tmp_path: Path) -> None:
+    backend = adapted(tmp_path, "GPT", CODE.replace("pad_id=0", "pad_id"))
+    assert broken(backend, FORMULA) == []
+    assert [one for one in backend.assumed if "assumed pad_id=-1, which nothing says" in one]

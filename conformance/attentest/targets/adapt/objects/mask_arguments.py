@@ -8,8 +8,8 @@ from attentest.targets.adapt.masks import is_length
 from attentest.targets.adapt.names import MASKS
 
 _SIDES = {
-    "source_mask": ("cross", "memory", "mem", "enc", "encoder", "src", "source"),
-    "target_mask": ("dec", "decoder", "tgt", "trg", "target", "self", "causal", "lookahead"),
+    "source_mask": ("cross", "memory", "mem", "enc", "encoder", "src", "source", "e"),
+    "target_mask": ("dec", "decoder", "tgt", "trg", "target", "self", "causal", "lookahead", "d"),
 }
 """Words in the name of a mask that say which keys it hides; those of the source come first."""
 

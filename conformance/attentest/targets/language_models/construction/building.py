@@ -27,7 +27,7 @@ from attentest.targets.adapt.objects.settings import (
     settings_near,
 )
 from attentest.targets.adapt.probing import undisturbed
-from attentest.targets.adapt.reading import Reading, Unclear
+from attentest.targets.adapt.reading import Attempt, Reading, Unclear
 from attentest.targets.constants.copies import copied
 from attentest.targets.constants.models import assumed_of, size_constants
 from attentest.targets.kernels import demand_runnable
@@ -117,8 +117,7 @@ def building(thing: Callable[..., Any], name: str, reading: Reading) -> Building
     expressions = list(islice(options.expressions(thing, name), MOST))
     said = (*parts.parts_assumed(thing, reading.given), *options.assumed)
     for built in (Building(one, space, doubts_of(thing, one, space) + said) for one in expressions):
-        failure = failure_of(built)
-        if not failure:
+        if not (failure := failure_of(built)):
             code, unread = without_unread_heads(thing, built.expression, space)
             return replace(built, expression=code, doubts=built.doubts + unread)
         failures.append((built.expression, failure))
@@ -127,9 +126,8 @@ def building(thing: Callable[..., Any], name: str, reading: Reading) -> Building
         *_with_constants(thing, name, reading, space, expressions[:2]),
         *_by_maker(thing, name, reading),
     )
-    for built in others:
-        if not failure_of(built):
-            return built
+    if fitting := next((one for one in others if not failure_of(one)), None):
+        return fitting
     tried = f" Built as {failures[0][0]}: {failures[0][1]}." if failures else ""
     demand_runnable(name, failures[0][1] if failures else "", thing)
     named = f"{' and '.join(options.unknown)} {'is' if len(options.unknown) == 1 else 'are'}"
@@ -138,7 +136,9 @@ def building(thing: Callable[..., Any], name: str, reading: Reading) -> Building
     raise Unclear(
         f"{name} could not be built as a decoder-only model.{unknown}{tried} Say what an argument "
         f"is with --argument SIZE=NAME ({', '.join((*_FREE, 'kv_heads'))}), or fix one with "
-        f"--give NAME=VALUE (in Python: arguments={{SIZE: NAME}}, given={{NAME: VALUE}})."
+        f"--give NAME=VALUE (in Python: arguments={{SIZE: NAME}}, given={{NAME: VALUE}}).",
+        attempts=[Attempt(given={one: -1}) for one in options.unknown if "pad" in one.lower()],
+        built=True,
     )
 
 
