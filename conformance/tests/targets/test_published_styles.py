@@ -179,7 +179,9 @@ def test_options_that_a_branch_reads_need_no_value():
     assert statuses(StoredOrNew, "embedding", "lookup") == {"lookup": "pass"}
     assert statuses(OnePlaceLate, "embedding", "lookup") == {"lookup": "violation"}
     with pytest.raises(Unclear, match="nothing says what reader is"):
-        attentest.adapted(AlwaysRead, component="embedding")
+        attentest.adapted(AlwaysRead, component="embedding", strict=True)
+    found = attentest.adapted(AlwaysRead, component="embedding")
+    assert "assumed reader=False, which nothing says" in "\n".join(found.assumed)
 
 
 class Embedded(nn.Module):

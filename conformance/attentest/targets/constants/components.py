@@ -2,7 +2,7 @@
 
 import inspect
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from keyword import iskeyword
@@ -78,7 +78,7 @@ def constants_of(
     }
     found = {
         own: one
-        for own, one in _fillings(read, component, reading).items()
+        for own, one in _fillings(read, component, reading, [*named]).items()
         if not _is_said(one, built)
     }
     if not (given or any(_is_head_width(one) or one.settles & _SPLIT for one in found.values())):
@@ -150,11 +150,13 @@ def words(constants: Mapping[str, Filling]) -> str:
     return ", ".join(f"{own}={one.words}" for own, one in constants.items())
 
 
-def _fillings(read: Mapping[str, float], component: str, reading: Reading) -> dict[str, Filling]:
-    """Return the size that each of the numbers `read` is, for those that are one."""
+def _fillings(
+    read: Mapping[str, float], component: str, reading: Reading, others: Sequence[str] = ()
+) -> dict[str, Filling]:
+    """Return the size that each of the numbers `read`, beside the `others`, is if it is one."""
     found = {}
     for own, value in read.items():
-        one = _filling(own, value, component, reading, list(read))
+        one = _filling(own, value, component, reading, [*read, *others])
         if one is not None and own.isidentifier() and not iskeyword(own):
             found[own] = one
     return found
