@@ -76,3 +76,25 @@ def test_projections_of_two_attentions_are_told_by_their_numbers():
 def test_a_name_without_a_number_leaves_projections_alone():
     names = named("W_q_1", "W_q_2", "output")
     assert _by_number(list(names), names) == {}
+
+
+HEAD = (
+    CODE.partition("    class Bert(nn.Module)")[0]
+    + """
+    class LanguageModel(nn.Module):
+        def __init__(self, encoder, hidden, vocab_size):
+            super().__init__()
+            self.encoder = encoder
+            self.linear = nn.Linear(hidden, vocab_size)
+
+        def forward(self, x):
+            return self.linear(self.encoder(x))
+"""
+)
+
+
+def test_a_head_without_its_encoder_is_no_whole_model_and_one_that_holds_it_is(tmp_path):
+    folder = write_files(tmp_path, alone=HEAD)
+    found = {one.name: one.component for one in members(str(folder / "alone.py"))}
+    assert found["MaskedLanguageModel"] == ""
+    assert found["LanguageModel"] == "language_model"

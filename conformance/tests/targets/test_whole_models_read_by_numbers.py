@@ -261,3 +261,10 @@ def test_a_mask_that_needs_an_entry_for_each_head_is_no_number_of_keys(tmp_path:
     with pytest.raises(Unclear, match=r"may need an entry for each head") as question:
         adapted(tmp_path, "Attention", source, component="multi_head_attention")
     assert "lengths" not in str(question.value)
+
+
+def test_norms_of_one_number_are_the_reason_that_is_given(tmp_path: Path) -> None:
+    scalar = WITHOUT_EPSILON.replace("torch.ones(width)", "torch.ones(1)")
+    scalar = scalar.replace("torch.zeros(width)", "torch.zeros(1)")
+    with pytest.raises(Unclear, match=r"norms that train one number .* such as Norm,"):
+        adapted(tmp_path, "Seq2Seq", scalar)

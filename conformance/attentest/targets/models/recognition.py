@@ -33,7 +33,7 @@ from attentest.targets.models.building import building
 from attentest.targets.models.size_names import sizes_named
 from attentest.targets.searches.stand_in import names
 from attentest.targets.signatures import without_forward
-from attentest.targets.unjudged import embeds_images, looks_like
+from attentest.targets.unjudged import embeds_images, is_head, looks_like
 
 _SIDES = ("source", "target")
 _SURE = ("decoderinputids", "decoderinput", "tgtids", "trgids", "targetids")
@@ -122,6 +122,9 @@ class Recognition:
         inside = self._inside(thing)
         if name in self._language_models:
             return {"component": "language_model", "inside": inside}
+        said = component_named(name) or component_suggested(name)
+        if said == "model" and _is_class(thing) and is_head(thing):
+            return {"component": "", "inside": inside}
         if makes_models(name, thing):
             named = inspect.unwrap(thing).__code__.co_names
             is_judged = any(one in named for one in self._language_models)

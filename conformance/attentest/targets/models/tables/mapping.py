@@ -31,6 +31,12 @@ def table_of(built: Building, inferred: Inferred, name: str) -> FoundTable:
     lost = [] if found.table else list(found.remarks)
     lost += [one for one in found.remarks if one.startswith(("Left over", "Nothing was found"))]
     if lost:
+        if scalar := _norm_of_one_number(built, lost):
+            raise Unclear(
+                f"{name} has norms that train one number for all columns, such as {scalar}, and "
+                f"the norms of this spec train one for each column: its other parts can be judged "
+                f"one by one."
+            )
         raise Unclear(
             f"{name} was read as a whole model, and its parameters could not be mapped: "
             f"{' '.join(dict.fromkeys(lost))} If an argument of the constructor was taken for "
@@ -52,6 +58,18 @@ def table_of(built: Building, inferred: Inferred, name: str) -> FoundTable:
             f"docs/how-to/add-an-implementation.md shows."
         )
     return with_idle_norms(built, found, call, name)
+
+
+def _norm_of_one_number(built: Building, lost: list[str]) -> str:
+    """Return a class of modules with nothing but single numbers, where no norm is found else."""
+    if not any("norms were looked for, and there are 0" in one for one in lost):
+        return ""
+    model = probe_of(built, DISTINCT.but(target_vocabulary=DISTINCT.source_vocabulary)).model
+    for module in model.modules():
+        held = list(module.parameters(recurse=False))
+        if held and all(one.numel() == 1 for one in held):
+            return type(module).__name__
+    return ""
 
 
 def _shares_norms_by_layer(built: Building, found: FoundTable) -> bool:
