@@ -63,7 +63,7 @@ def named(*names: str) -> dict[Unit, str]:
     return dict(zip(units, names, strict=True))
 
 
-def test_projections_of_two_attentions_are_told_by_their_numbers():
+def test_projections_of_two_attentions_have_numbers():
     names = named("W_q_2", "W_k_1", "W_q_1", "mha_layer_2.W_0", "mha_layer_1.W_0")
     groups = _by_number(list(names), names)
     held = {number: [one.path for one in group] for number, group in groups.items()}
