@@ -1,12 +1,13 @@
 """Single precision inside code that is called in double precision."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
-from typing import Any
+from typing import Annotated, Any
 
 import torch
 from torch import Tensor
+from torch.overrides import TorchFunctionMode
 
 from attentest.analysis.identify import NONE_FITS, Finding, identify
 from attentest.analysis.identify.measure import fits_at
@@ -143,3 +144,60 @@ def in_double() -> Iterator[None]:
         yield
     finally:
         torch.set_default_dtype(before)
+
+
+_WIDER = {torch.float32: torch.float64, torch.complex64: torch.complex128}
+
+
+class _Widened(TorchFunctionMode):
+    """Computes in double precision whatever code asks for in single precision.
+
+    What a model computes is read without the rounding that hides it; rounding is judged later.
+    """
+
+    def __torch_function__(
+        self, func: Any, types: Any, args: Sequence[Any] = (), kwargs: Any = None
+    ) -> Any:
+        """Call `func` with double precision in the place of single precision."""
+        if func is Tensor.float:
+            return args[0].double()
+        if getattr(func, "__name__", "") in _GROUPED and args[0].dtype == torch.float64:
+            return _grouped(*args, **(kwargs or {}))
+        named = {name: _wider(one) for name, one in (kwargs or {}).items()}
+        return func(*map(_wider, args), **named)
+
+
+_GROUPED = ("grouped_mm", "_grouped_mm")
+"""The products of torch for groups of rows, as for those of experts: they refuse float64."""
+
+
+def _grouped(
+    rows: Tensor, matrices: Tensor, offs: Tensor | None = None, **_: Any
+) -> Annotated[Tensor, "N F"]:
+    """Return the product of each group of `rows` (N, D) and its one of the `matrices` (G, D, F)."""
+    if offs is None or rows.dim() != 2 or matrices.dim() != 3:
+        return rows @ matrices
+    ends = offs.tolist()
+    starts = [0, *ends[:-1]]
+    groups = zip(starts, ends, matrices, strict=True)
+    held = [rows[start:end] @ one for start, end, one in groups]
+    rest = rows.new_zeros(len(rows) - ends[-1], matrices.shape[-1])
+    return torch.cat([*held, rest])
+
+
+def _wider(value: Any) -> Any:
+    return _WIDER.get(value, value) if isinstance(value, torch.dtype) else value
+
+
+@contextmanager
+def widened() -> Iterator[None]:
+    """Compute in double precision, whatever precision code asks for."""
+    with in_double(), undisturbed(), _Widened():
+        yield
+
+
+def in_precision_of(*, doubled: bool, widened_too: bool) -> AbstractContextManager[None]:
+    """Return what code is called in that computes in double precision only if it is helped."""
+    if widened_too:
+        return widened()
+    return in_double() if doubled else nullcontext()

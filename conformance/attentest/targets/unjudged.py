@@ -51,6 +51,27 @@ def embeds_images(component: str, thing: Any) -> bool:
     return any(_OF_IMAGES.fullmatch(squashed(one)) for one in _names_in(thing) | _keys_in(thing))
 
 
+def is_head(thing: Any) -> bool:
+    """Say whether a class, a model by its name, is a head: one input, and maps of it alone.
+
+    Its code names no table, no layers, and no other model, as that of a "MaskedLanguageModel" over
+    the states of a BERT does not.
+    """
+    if not isinstance(thing, type) or not issubclass(thing, nn.Module):
+        return False
+    names = _names_in(thing)
+    taken = list(inspect.signature(thing.forward).parameters.values())[1:]
+    required = [one for one in taken if one.default is inspect.Parameter.empty]
+    rest = (one.lower() for one in names - {thing.__name__})
+    return "Linear" in names and len(required) == 1 and not any(map(_INSIDE.search, rest))
+
+
+_INSIDE = re.compile(
+    r"embed|encod|decod|transformer|layers|block|attention|bert|gpt|model|lstm|rnn"
+)
+"""Words of names in the code of a class that holds more than a head does."""
+
+
 def names_masks(thing: Any) -> bool:
     """Say whether a name in the code of `thing` is that of a mask, or makes one."""
     return any(_MASKS.fullmatch(one) or "pad" in one.lower() for one in _names_in(thing))

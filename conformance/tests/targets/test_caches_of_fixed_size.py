@@ -42,7 +42,7 @@ def test_cache_is_asked_about_whatever_is_given(tmp_path: Path) -> None:
 
 
 def test_whole_number_is_tried_as_zero(tmp_path: Path) -> None:
-    with pytest.raises(Unclear, match="it writes .* into cache_k and cache_v"):
+    with pytest.raises(Unclear, match=r"it writes .* into cache_k and cache_v"):
         adapted(tmp_path, "Attention", CODE)
 
 

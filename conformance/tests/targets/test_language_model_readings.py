@@ -20,9 +20,10 @@ from attentest.targets.adapt.parameters.telling import lines
 from attentest.targets.adapt.reading import Reading
 from attentest.targets.language_models.construction.building import building
 from attentest.targets.language_models.numbers.places import View
-from attentest.targets.language_models.numbers.tracing import traced, widened
+from attentest.targets.language_models.numbers.tracing import traced
 from attentest.targets.language_models.tables import table_of
 from attentest.targets.members import members
+from attentest.targets.single import widened
 from attentest.targets.whole import AdaptedWhole
 from attentest_spec import Backend, Place
 

@@ -10,7 +10,7 @@ from torch import nn
 
 import attentest
 from attentest.targets.language_models.numbers.constants import constants
-from attentest.targets.language_models.numbers.tracing import widened
+from attentest.targets.single import widened
 
 MODEL = """
 import torch

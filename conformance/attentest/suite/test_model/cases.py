@@ -88,10 +88,20 @@ def draw_call_in_use(
     )
 
 
+_NEVER_DROPPED = (32, 40)
+"""Widths of heads at which dropout leaves some number of every row."""
+
+
 def model_sizes(subject: Subject, draw: Draw, **fixed: Any) -> Sizes:
-    """Draw the sizes of a model: small, and wide enough that a norm keeps rows distinct."""
+    """Draw the sizes of a model: small, and wide enough that a norm keeps rows distinct.
+
+    A norm without an epsilon has no value for a row that is dropped as a whole: where numbers are
+    dropped, rows are too wide for that.
+    """
     longest = subject.limits.length or 8
-    chosen = {"layers": 1, "head_width": draw.choose((3, 4)), "max_length": min(longest, 8)}
+    narrow = not (fixed.get("dropout") and subject.choices.norm_epsilon == 0)
+    widths = (3, 4) if narrow else _NEVER_DROPPED
+    chosen = {"layers": 1, "head_width": draw.choose(widths), "max_length": min(longest, 8)}
     return draw.sizes(**{**chosen, **fixed})
 
 

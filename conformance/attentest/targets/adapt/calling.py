@@ -17,7 +17,13 @@ from attentest.targets.adapt.components import squashed
 from attentest.targets.adapt.encoders.mask_uses import shows_otherwise
 from attentest.targets.adapt.encoders.repeated import SENTENCE, demand_query
 from attentest.targets.adapt.encoders.stack import KEEP
-from attentest.targets.adapt.layouts import documented_layout, layouts, sequence_first
+from attentest.targets.adapt.layouts import (
+    adds_by_row,
+    documented_layout,
+    ignores_input,
+    layouts,
+    sequence_first,
+)
 from attentest.targets.adapt.limits import built
 from attentest.targets.adapt.masks import Style, is_length
 from attentest.targets.adapt.objects.mask_holders import holders_of
@@ -31,10 +37,9 @@ from attentest.targets.adapt.ungiven import (
     with_masks,
     with_optional_masks,
 )
-from attentest.targets.adapt.unspecified import samples
+from attentest.targets.adapt.unspecified import lengths, samples
 from attentest.targets.adapt.unspecified.frozen_tables import demand_trained
 from attentest.targets.adapt.unspecified.gates import demand_network
-from attentest.targets.adapt.unspecified.lengths import hide_queries, shows_wrong_lengths
 from attentest.targets.adapt.unspecified.polarity import leaning
 from attentest.targets.adapt.unspecified.rows_of_ids import demand_vectors
 from attentest.targets.adapt.unspecified.sums import demand_sum
@@ -89,7 +94,7 @@ def adapter_of(code: Code, reading: Reading) -> tuple[Probe, Adapter, list[str]]
 def _forgets_input(probe: Probe, adapter: Adapter) -> bool:
     """Say whether an encoding in the shape of its input does not depend on it."""
     table = adapter.component == "positional_encoding" and not adapter.returns.added
-    return table and probing.ignores_input(probe, adapter)
+    return table and ignores_input(probe, adapter)
 
 
 def _with_layout(code: Code, adapter: Adapter, reading: Reading) -> tuple[Probe, Adapter, int, str]:
@@ -177,7 +182,7 @@ def _attempts(code: Code, adapter: Adapter) -> Iterator[Attempt]:
 def _shows_other(probe: Probe, adapter: Adapter) -> bool:
     """Say whether one input alone shows that the sequence lies on the other axis."""
     return (adapter.component in probing.SEQUENCES and probing.swaps_batch(probe, adapter)) or (
-        adapter.component == "positional_encoding" and probing.adds_by_row(probe, adapter)
+        adapter.component == "positional_encoding" and adds_by_row(probe, adapter)
     )
 
 
@@ -290,7 +295,7 @@ class _Mask:
             if accepted is None and not self._shown()[1]:
                 return None
             if accepted is not None and accepted.meaning == "lengths":
-                self._ask_of_lengths(accepted)
+                self._ask_of_lengths(accepted, is_said="lengths" in meanings)
         undecided = not shown and not meanings
         lean = undecided and leaning(self.probe, self.adapter, self.slot, self.keys)
         accepted = self._shown([lean])[1] if lean else accepted
@@ -338,12 +343,16 @@ class _Mask:
                 raise Misused(text, argument=self.own, meant=meant, used=used)
             raise Contrary(text)
 
-    def _ask_of_lengths(self, style: Style) -> None:
+    def _ask_of_lengths(self, style: Style, *, is_said: bool) -> None:
         """Raise Unclear where lengths do something else than hide keys, rightly or nearly so."""
         found = self.probe, self.adapter, self.slot, style, self.keys
-        if shows_wrong_lengths(*found):
+        if lengths.shows_wrong_lengths(*found):
             return
-        if hide_queries(*found):
+        if not is_said:
+            raise Unclear(
+                lengths.of_each_head(self.code.name, self.own, bool(self.adapter.needs_mask))
+            )
+        if lengths.hide_queries(*found):
             raise Unclear(self._hidden_rows())
         without = "" if self.adapter.needs_mask else f"--give {self.own}=None judges it without, "
         raise Unclear(

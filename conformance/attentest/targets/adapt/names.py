@@ -50,10 +50,12 @@ ROLES: Mapping[str, Sequence[str]] = {
         "maskedselfattnmask decodermask decselfattnmask attnmask mask"
     ),
     "source": words(
-        "src source srctokens encinput encinputs inputids x input encoderinput srcids xspad xs"
+        "src source srctokens encinput encinputs srcinputids srctokenids sourceinputids sourceids "
+        "encoderinputids encinputids inputids x input encoderinput srcids xspad xs"
     ),
     "target": words(
         "tgt trg target tgttokens decinput decinputs decoderinputids decoderinput y tgtids "
+        "tgtinputids tgttokenids trginputids trgids targetinputids targetids decinputids "
         "targets label labels real gold golds ytrue truth words trgy tgty reference ysinpad yspad "
         "ysin ys"
     ),

@@ -141,14 +141,6 @@ class Probe:
         return rows_of(result, output) if named or ignores_numbers(rows, output[:2]) else None
 
 
-def ignores_input(probe: Probe, adapter: Adapter) -> bool:
-    """Say whether the values of its input change nothing: what is computed is a table."""
-    given = probe.given(adapter)
-    moved = {name: value + 1.0 for name, value in given.items()}
-    before, after = probe.called(adapter, given), probe.called(adapter, moved)
-    return isinstance(before, Tensor) and isinstance(after, Tensor) and torch.equal(before, after)
-
-
 def _shapes(adapter: Adapter, given: Given) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Return the shapes that output and weights have in the layout of `adapter`."""
     like = next(value for value in given.values() if isinstance(value, Tensor))
@@ -205,15 +197,6 @@ def swaps_batch(probe: Probe, adapter: Adapter) -> bool:
 def _moved(given: Given, role: str, value: Tensor) -> Given:
     """Return `given` with another value for `role`, and for every input that is the same one."""
     return {name: value if one is given[role] else one for name, one in given.items()}
-
-
-def adds_by_row(probe: Probe, adapter: Adapter) -> bool:
-    """Say whether what is added to zeros follows the first axis and not the second."""
-    given = probe.given(adapter)
-    output = probe.called(adapter, {name: torch.zeros_like(one) for name, one in given.items()})
-    if isinstance(output, str) or output.ndim != 3:
-        return False
-    return bool((output == output[:, :1]).all()) and not bool((output == output[:1]).all())
 
 
 def is_causal(
@@ -338,8 +321,9 @@ def style_shown(
     """Return the first style that a mask shows, and the first that is accepted at all.
 
     `meanings` and `shapes` narrow the styles to those that words allow, all where they are empty.
+    A style whose open mask changes the output comes last: its rows may be those of others.
     """
-    accepted = None
+    accepted = changing = None
     asked = "mask" if role == "padding" else role
     keys = keys_of(adapter, role, keys)
     for style in STYLES:
@@ -359,8 +343,19 @@ def style_shown(
         if all(mask_shows(probe, tried, asked, keep, keys=keys) for keep in masks) and all(
             _is_added(probe, tried, role, keep, keys=keys) for keep in masks
         ):
-            return style, accepted
-    return None, accepted
+            if _leaves_open(probe, tried, {**given, asked: torch.ones_like(masks[-1])}, asked):
+                return style, accepted
+            changing = changing or style
+    return changing, accepted
+
+
+def _leaves_open(probe: Probe, adapter: Adapter, given: Given, asked: str) -> bool:
+    """Say whether a mask that hides nothing gives what a call without it does, if one answers."""
+    bare = probe.called(adapter, {**given, asked: None})
+    answer = probe.called(adapter, given)
+    if isinstance(bare, str) or isinstance(answer, str):
+        return True
+    return bare.shape == answer.shape and bool(((bare - answer).abs() <= 1e-9).all())
 
 
 def _is_added(probe: Probe, adapter: Adapter, role: str, keep: Tensor, *, keys: int) -> bool:

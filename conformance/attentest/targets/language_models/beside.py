@@ -8,8 +8,8 @@ from torch import Tensor, nn
 
 from attentest.targets.adapt.parameters.telling import few
 from attentest.targets.language_models.calling import Call, probe_tokens
-from attentest.targets.language_models.numbers.tracing import widened
 from attentest.targets.models.results import parts_of
+from attentest.targets.single import widened
 
 
 def question_on_others(

@@ -27,10 +27,10 @@ from attentest.targets.language_models.caching import (
 from attentest.targets.language_models.construction.building import PROBE
 from attentest.targets.language_models.first_steps import demand_first_step
 from attentest.targets.language_models.held_states import changed_by_calls
-from attentest.targets.language_models.numbers.tracing import widened
 from attentest.targets.language_models.step_trials import Trial
 from attentest.targets.language_models.verifying import ROOM, TRIED
 from attentest.targets.language_models.written import LanguageAdapter
+from attentest.targets.single import widened
 from attentest_spec import Backend, Choices, Sizes, Unsupported
 from attentest_spec.language_model import cached_language_model
 from attentest_spec.parameters import draw, learned_positions

@@ -6,7 +6,7 @@ from torch import Tensor, nn
 from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.language_models.calling import Call, probe_tokens
 from attentest.targets.language_models.construction.building import PROBE, Building
-from attentest.targets.language_models.numbers.tracing import widened
+from attentest.targets.single import widened
 
 
 def changed_by_calls(built: Building, call: Call) -> str:

@@ -29,13 +29,13 @@ from attentest.targets.language_models.mistaken import (
 from attentest.targets.language_models.numbers.mistakes import Mistake
 from attentest.targets.language_models.numbers.reader import Reader
 from attentest.targets.language_models.numbers.search import search
-from attentest.targets.language_models.numbers.tracing import widened
 from attentest.targets.language_models.ordering import may_be_ordered, with_order
 from attentest.targets.language_models.probing import Probed, probe_of, probe_sizes, probed
 from attentest.targets.language_models.profiles import nearest, spoken
 from attentest.targets.language_models.surrounded.sections import in_sections, is_in_sections
 from attentest.targets.language_models.tables import section_of, table_of
 from attentest.targets.nearest import shown_line
+from attentest.targets.single import widened
 from attentest_spec import Place
 from attentest_spec.choices import Value
 

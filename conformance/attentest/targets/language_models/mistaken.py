@@ -23,9 +23,9 @@ from attentest.targets.language_models.numbers.mistakes import (
     Mistake,
 )
 from attentest.targets.language_models.numbers.search import search
-from attentest.targets.language_models.numbers.tracing import widened
 from attentest.targets.language_models.probing import Probed, probe_of, probe_sizes
 from attentest.targets.language_models.tables import table_of
+from attentest.targets.single import widened
 from attentest_spec import Sizes
 
 _DECODERS = re.compile(r"(gpt(\d*|j|neo|neox)|llama\d*|causallm|decoderonly(transformer|model)?)$")

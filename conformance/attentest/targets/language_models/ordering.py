@@ -8,8 +8,8 @@ from torch import Tensor, nn
 
 from attentest.targets.adapt.components import squashed
 from attentest.targets.language_models.calling import Call, is_causal, probe_tokens
-from attentest.targets.language_models.numbers.tracing import widened
 from attentest.targets.language_models.surrounded.modules import signature_of
+from attentest.targets.single import widened
 
 BY_CALLER = (
     "assumed that every call gets a mask of later tokens as {}: without it none is hidden, and if "

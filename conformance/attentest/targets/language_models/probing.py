@@ -17,7 +17,8 @@ from attentest.targets.language_models.numbers.experts import Mixture, watched
 from attentest.targets.language_models.numbers.mistakes import Mistake
 from attentest.targets.language_models.numbers.places import Parameters
 from attentest.targets.language_models.numbers.reader import Reader
-from attentest.targets.language_models.numbers.tracing import NEAR, traced, widened
+from attentest.targets.language_models.numbers.tracing import NEAR, traced
+from attentest.targets.single import widened
 from attentest_spec import Sizes
 from attentest_spec.choices import Value
 from attentest_spec.setting import Array, Floats

@@ -3,7 +3,7 @@
 from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.language_models.calling import Call, probe_tokens
 from attentest.targets.language_models.construction.building import PROBE, Building
-from attentest.targets.language_models.numbers.tracing import widened
+from attentest.targets.single import widened
 from attentest_spec.torch.untrained import HOLDS_CALLS, SWITCHES_OFF, InferenceAlone
 
 _ASSUMED = (

@@ -7,7 +7,8 @@ import numpy as np
 
 from attentest.results.text import summary
 from attentest.targets.adapt.probing import undisturbed
-from attentest.targets.language_models.numbers.tracing import NEAR, widened
+from attentest.targets.language_models.numbers.tracing import NEAR
+from attentest.targets.single import widened
 from attentest_spec import Backend, Choices, Sizes
 from attentest_spec.language_model import language_model
 from attentest_spec.parameters import draw

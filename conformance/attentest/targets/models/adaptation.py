@@ -1,6 +1,7 @@
 """From a whole model to a backend: what is inferred is written as code, and that code is judged."""
 
 import inspect
+import re
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -14,6 +15,7 @@ from torch import nn
 from attentest.analysis.encoded import choices_of_encoder, positions_of_one_side, scale_of_one_side
 from attentest.analysis.identify import Finding, identify
 from attentest.targets.adapt import trust
+from attentest.targets.adapt.advice.head_numbers import with_number_of_heads
 from attentest.targets.adapt.advice.scale_words import demand_documented_scales
 from attentest.targets.adapt.assumptions.choices import (
     FIXED_DROPOUT,
@@ -63,7 +65,7 @@ from attentest.targets.models.trials import Building
 from attentest.targets.models.written import Adapter
 from attentest.targets.neighbours import functions_that_build
 from attentest.targets.origin import origin
-from attentest.targets.single import SINGLE, Single, in_double, in_single
+from attentest.targets.single import SINGLE, Single, in_precision_of, in_single
 from attentest.targets.whole import AdaptedWhole
 from attentest_spec import Limits, Place, Unsupported
 from attentest_spec.choices import Value
@@ -87,21 +89,31 @@ def adapt_class(
 
     The function is looked for where the class itself is a question, as one is that takes its parts.
     """
+
+    def adapted(asked: Reading) -> AdaptedWhole:
+        return adapt_model(thing, asked, name, home, read, instance)
+
     try:
-        return adapt_model(thing, reading, name, home, read, instance)
+        found: AdaptedWhole = with_number_of_heads(adapted(reading), reading, adapted)
     except Unclear as question:
         makers = functions_that_build(thing) if inspect.isclass(thing) and not instance else []
         if len(makers) != 1:
             raise
         (maker,) = makers
+
+        def made_by(asked: Reading) -> AdaptedWhole:
+            return adapt_model(maker, asked, maker.__name__, sys.modules[maker.__module__], read)
+
         try:
-            made = adapt_model(maker, reading, maker.__name__, sys.modules[maker.__module__], read)
-        except Unclear:
-            raise question from None
+            made: AdaptedWhole = with_number_of_heads(made_by(reading), reading, made_by)
+        except Unclear as other:
+            is_built = "could not be built" not in str(other)  # its own question says more then
+            raise (other if is_built else question) from None
         sentence = f"assumed that {name} is built as {maker.__name__} does, and judged as that"
         head, *rest = made.understood
         assumed = (sentence, *made.assumed)
         return replace(made, assumed=assumed, understood=(head, sentence, *rest))
+    return found
 
 
 def adapt_model(
@@ -195,18 +207,28 @@ def _inferred(built: Building, name: str, doc: str, reading: Reading) -> tuple[B
     """Return how a model is built and called.
 
     Constants of code have the default precision of torch, and the least number of float64 fits
-    into no other: where that raises, double precision is the default, and is not judged.
+    into no other: where that raises, double precision is the default, and is not judged. Code that
+    asks for float32 whatever its input is may raise too: it is read with double precision in its
+    place, and judged in float32.
     """
     try:
         return built, infer(built, name, doc, reading)
     except Unclear as question:
-        if _OVERFLOW not in str(question):
+        if _OVERFLOW in str(question):
+            doubled = replace(built, doubled=True)
+            return doubled, infer(doubled, name, doc, reading)
+        if reading.strict or not _PRECISIONS.search(str(question)):
             raise
-        doubled = replace(built, doubled=True)
-        return doubled, infer(doubled, name, doc, reading)
+        widened = replace(built, widened=True)
+        try:
+            return widened, infer(widened, name, doc, reading)
+        except Unclear:
+            raise question from None
 
 
 _OVERFLOW = "cannot be converted to type float without overflow"
+_PRECISIONS = re.compile(r"dtype|scalar type|\bDouble\b")
+"""The words of a failure of code whose precisions differ."""
 
 SHARED = (
     "{} has one trained table of positions for both sides, and this spec has one for each: name "
@@ -237,7 +259,7 @@ def _measured(adapter: Adapter, found: FoundTable, reading: Reading) -> AdaptedW
     if found.interleaved and reading.strict:
         raise Unclear(interleaved.QUESTION.format(adapter.name, "model"))
     findings = _findings(adapter)
-    single = None if reading.strict else _in_single(adapter, findings)
+    single = None if reading.strict or _is_widened(adapter) else _in_single(adapter, findings)
     if single:
         adapter, findings = replace(adapter, limits=single[0]), single[1]
     explained = trust.explained(findings)
@@ -260,7 +282,8 @@ def _measured(adapter: Adapter, found: FoundTable, reading: Reading) -> AdaptedW
     order = [interleaved.SENTENCE] * found.interleaved
     unhidden = [TARGET_PADS] * adapter.inferred.right_padded
     known = assumed_of_call(own, reading, "model", adapter.building)
-    assumptions = (*order, *unhidden, *known, *[SINGLE] * bool(single), *fixed)
+    is_single = bool(single) or _is_widened(adapter)
+    assumptions = (*order, *unhidden, *known, *[SINGLE] * is_single, *fixed)
     said = (
         f"{adapter.name} is judged as model",
         *assumptions,
@@ -278,13 +301,19 @@ def _measured(adapter: Adapter, found: FoundTable, reading: Reading) -> AdaptedW
     return replace(made, assumed=doubts, summary=_summary(adapter), fits=explained)
 
 
+def _is_widened(adapter: Adapter) -> bool:
+    """Say whether the model computes in float32 whatever it is given, and raises in float64."""
+    return adapter.building.widened
+
+
 def _findings(adapter: Adapter) -> Mapping[str, Finding]:
     """Return what is measured of the choices, in double precision wherever it computes in it."""
-    if not adapter.building.doubled:
+    built = adapter.building
+    if not (built.doubled or built.widened):
         return identify(_backend(adapter, ()))
     precisions = ("float64", *adapter.limits.precisions)
     wide = replace(adapter, limits=replace(adapter.limits, precisions=precisions))
-    with in_double():
+    with in_precision_of(doubled=built.doubled, widened_too=built.widened):
         return identify(_backend(wide, ()))
 
 

@@ -148,6 +148,12 @@ def _tokens(
     return {role: found[role] for role in wanted if role in found}
 
 
+def sides_of(signature: inspect.Signature) -> tuple[str, ...]:
+    """Return the arguments that are source and target: masks may be between them."""
+    found = _tokens(signature.parameters, ("source", "target"), Reading(), ())
+    return tuple(found.values())
+
+
 def _is_mask(own: str) -> bool:
     words = squashed(own)
     known = (_PADS, _PADDING, _LENGTHS)

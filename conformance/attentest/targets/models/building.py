@@ -206,7 +206,7 @@ class _Options:
         if name == "device" and parameter.default is inspect.Parameter.empty:
             yield '"cpu"'
             return
-        if is_no_number(parameter.default):
+        if is_no_number(parameter.default) and not _is_pad_id(name, parameter.default):
             return
         if name in ON:
             yield "True"
@@ -336,6 +336,11 @@ def _usual(name: str) -> str | None:
 def _is_part(annotation: Any) -> bool:
     """Say whether an argument is annotated as a module."""
     return inspect.isclass(annotation) and issubclass(annotation, nn.Module)
+
+
+def _is_pad_id(name: str, default: Any) -> bool:
+    """Say whether an argument is an id of padding whose default is that of no token, as -1 is."""
+    return type(default) is int and "pad" in name and "mask" not in name
 
 
 def _is_width(default: Any) -> bool:

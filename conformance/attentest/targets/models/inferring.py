@@ -85,7 +85,7 @@ def probe_of(built: Building, sizes: Sizes) -> Probe:
         for one in model.parameters():
             one += 0.2 * torch.randn(one.shape, generator=source, dtype=torch.float64)
     model.pads = sizes.source_pad, sizes.target_pad
-    return Probe(model, sizes, built.doubled)
+    return Probe(model, sizes, built.doubled, built.widened)
 
 
 _FIXED_PRECISION = (
@@ -148,7 +148,7 @@ def infer(built: Building, name: str, doc: str, reading: Reading) -> Inferred:
             f"{name} could not be called as a whole model ({read.words}): {failure}. If an "
             f"argument was taken for another, say which is which with --argument source=NAME, "
             f"target=NAME, source_mask=NAME or target_mask=NAME, or fix one with --give NAME=VALUE."
-            f"{_FIXED_PRECISION * ('double' in failure.lower())}"
+            f"{_of_padding_alone(read)}{_FIXED_PRECISION * ('double' in failure.lower())}"
         )
     if read.masks and not call.conventions.masks and score < SURE:
         given = filter(None, combinations(read, doc, reading))
@@ -194,6 +194,18 @@ def infer(built: Building, name: str, doc: str, reading: Reading) -> Inferred:
         tuple(_ungiven(probe.model, call)),
         not reading.strict and _leaves_target_pads(probe, call),
         call.lengths,
+    )
+
+
+def _of_padding_alone(read: arguments.Arguments) -> str:
+    """Return what to add where the one mask of the target is named as one of padding alone."""
+    roles = {role: own for own, role in read.masks.items()}
+    own = roles.get("target padding", "")
+    if not own or {"target", "causal"} & set(roles):
+        return ""
+    return (
+        f" {own} was given as a mask of padding (B, T), as its name says: if it hides later steps "
+        f"too, add --argument target_mask={own}."
     )
 
 

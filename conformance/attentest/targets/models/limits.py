@@ -118,7 +118,7 @@ def _takes_odd_width(built: Building, inferred: Inferred) -> bool:
 
 def demand_answer_as_built(built: Building, inferred: Inferred, name: str) -> None:
     """Raise Unclear where a model raises as it is built, though it answers in double precision."""
-    if built.doubled:
+    if built.doubled or built.widened:
         return
     sizes = DISTINCT.but(target_vocabulary=DISTINCT.source_vocabulary)
     probe = probe_of(built, sizes)
@@ -132,7 +132,7 @@ def demand_answer_as_built(built: Building, inferred: Inferred, name: str) -> No
 
 def _precisions(built: Building, inferred: Inferred) -> tuple[str, ...]:
     """Return the precisions in which a call answers at all."""
-    plain = replace(built, doubled=False)
+    plain = replace(built, doubled=False, widened=False)
     probe = probe_of(plain, DISTINCT.but(target_vocabulary=DISTINCT.source_vocabulary))
 
     def answers(name: str) -> bool:

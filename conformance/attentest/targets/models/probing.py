@@ -1,7 +1,6 @@
 """Probing calls of a whole model: which conventions sound code with these masks would show."""
 
 from collections.abc import Callable, Iterator
-from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +9,7 @@ from torch import Tensor, nn
 
 from attentest.results.text import line_of_user, summary
 from attentest.targets.adapt.probing import undisturbed
-from attentest.targets.single import in_double
+from attentest.targets.single import in_precision_of
 from attentest_spec import Sizes
 
 SOURCE_LENGTH, TARGET_LENGTH = 6, 4
@@ -22,12 +21,14 @@ class Probe:
     """A model that was built at `sizes` in float64, and tokens to call it with.
 
     Lengths, batch, heads and vocabularies differ, so that shapes distinguish them. Where it is
-    `doubled`, double precision is the default of torch while it is called.
+    `doubled`, double precision is the default of torch while it is called; where it is `widened`,
+    its code gets double precision whatever it asks for.
     """
 
     model: nn.Module
     sizes: Sizes
     doubled: bool = False
+    widened: bool = False
 
     @property
     def tokens(self) -> tuple[Tensor, Tensor]:
@@ -40,7 +41,8 @@ class Probe:
     def called(self, call: Callable[..., Any], *inputs: Tensor) -> Any:
         """Return what `call` gives, or in a sentence why it gives nothing."""
         try:
-            with undisturbed(), in_double() if self.doubled else nullcontext():
+            precision = in_precision_of(doubled=self.doubled, widened_too=self.widened)
+            with undisturbed(), precision:
                 return call(self.model, *(one.clone() for one in inputs))
         except Exception as failure:  # code that a user wrote may raise anything
             place = line_of_user(failure)

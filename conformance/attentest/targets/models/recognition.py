@@ -33,7 +33,7 @@ from attentest.targets.models.building import building
 from attentest.targets.models.size_names import sizes_named
 from attentest.targets.searches.stand_in import names
 from attentest.targets.signatures import without_forward
-from attentest.targets.unjudged import embeds_images, looks_like
+from attentest.targets.unjudged import embeds_images, is_head, looks_like
 
 _SIDES = ("source", "target")
 _SURE = ("decoderinputids", "decoderinput", "tgtids", "trgids", "targetids")
@@ -122,6 +122,9 @@ class Recognition:
         inside = self._inside(thing)
         if name in self._language_models:
             return {"component": "language_model", "inside": inside}
+        said = component_named(name) or component_suggested(name)
+        if said == "model" and _is_class(thing) and is_head(thing):
+            return {"component": "", "inside": inside}
         if makes_models(name, thing):
             named = inspect.unwrap(thing).__code__.co_names
             is_judged = any(one in named for one in self._language_models)
@@ -131,7 +134,8 @@ class Recognition:
         if name in self._encoders:
             return {"component": "encoder"}
         if is_whole(name, thing) and name not in self._makers:
-            is_body = inside in self._language_models  # it has one text, and no side
+            # It has one text, and no side.
+            is_body = inside in self._language_models or inside in self._encoders
             return {"component": "", "inside": inside} if is_body else {"component": "model"}
         component = component_named(name)
         if embeds_images(component or component_guessed(name), thing):

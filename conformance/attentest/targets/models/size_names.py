@@ -56,7 +56,8 @@ _PATTERNS = {
     + r"(transformer)?(self)?(attn|attention|mha)?heads?(num|number|count|size)?$",
     "layers": _COUNT
     + _OF_SIDE
-    + r"(transformer)?(layers?|blocks?|stacks?|depth)(num|number|count)?$",
+    + r"(transformer)?(layers?|blocks?|stacks?|depth)(num|number|count)?$"
+    r"|(num|number|n|total)(of)?(encoders?|decoders?)$",
     "d_ff": r"(d|dim|n|hidden|size)?(of)?(ff|ffn|pff|fc|mlp|pf|feedforward|feedfwd|intermediate|"
     r"inner)(net|network|layer)?(hidden|hid|inner)?(dim|size|dimension|dimensionality|width|features|units|d)?$",
     "d_model": r"(d|dim|n)?(of)?(model|emb|embed|embedding|word|wordvec|token|hid|hidn|hidden|"

@@ -8,6 +8,8 @@ from typing import Any
 
 from torch import Tensor, nn
 
+from attentest.targets.models.arguments import sides_of
+
 
 class Surrounded(nn.Module):
     """The stacks `core`, called with token ids: its vectors are rows of tables.
@@ -53,7 +55,7 @@ def signature_of(model: nn.Module) -> inspect.Signature:
 
 def surrounded(expression: str, core: nn.Module) -> str:
     """Return the expression that puts what `expression` builds between tables and a generator."""
-    names = list(inspect.signature(core.forward).parameters)[:2]
+    names = sides_of(inspect.signature(core.forward))
     if len(names) < 2:
         return ""
     return (

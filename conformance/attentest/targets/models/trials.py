@@ -23,7 +23,8 @@ class Building:
     `known` are the sizes that occur in it, `said` sentences for the user, and `doubts` those that
     may be wrong. `rows` is the number of rows of its tables of positions where that is fixed, and
     the expression gives them others. `doubled` says that it computes in double precision only where
-    that is the default of torch.
+    that is the default of torch, and `widened` that it does only where what its code asks for in
+    single precision is computed in double precision.
     """
 
     expression: str
@@ -32,6 +33,7 @@ class Building:
     doubts: tuple[str, ...] = ()
     rows: int | None = None
     doubled: bool = False
+    widened: bool = False
 
     def __call__(self, sizes: Sizes) -> Any:
         """Build at `sizes`; what is shared by both sides cannot have two values."""

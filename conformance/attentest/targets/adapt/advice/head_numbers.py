@@ -1,10 +1,14 @@
 """Arguments with the name of the width of a head that hold the number of heads, by the numbers."""
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
+from attentest.targets.adapt.construction import Construction
 from attentest.targets.adapt.reading import Attempt, Reading, Unclear
+from attentest.targets.constants.numbers_read import HEAD_WIDTH_CODE
+from attentest.targets.whole import AdaptedWhole
 
 _WIDTH = "d_model/heads"
 """The filling of an argument that is the width of a head."""
@@ -50,9 +54,23 @@ def _width_alone(found: Any) -> str:
     """
     if getattr(found, "fits", True):
         return ""
+    if isinstance(found, AdaptedWhole):
+        expression: str = getattr(getattr(found.adapter, "building", None), "expression", "")
+        named = re.findall(rf"\b(\w+)={re.escape(HEAD_WIDTH_CODE)}", expression)
+        rest = expression.replace(HEAD_WIDTH_CODE, "")
+        return named[0] if len(named) == 1 and "sizes.heads" not in rest else ""
     code = getattr(found, "code", None)
     construction = getattr(code, "construction", None)
     if code is None or construction is None or "heads" in code.known:
         return ""
-    named = [own for own, one in construction.fillings.items() if one.words == _WIDTH]
-    return named[0] if len(named) == 1 else ""
+    widths = set(_widths(construction))
+    return widths.pop() if len(widths) == 1 else ""
+
+
+def _widths(construction: Construction) -> Iterator[str]:
+    """Yield the arguments that are the width of a head, those of the parts it is built with too."""
+    for own, one in construction.fillings.items():
+        if isinstance(one.value, Construction):
+            yield from _widths(one.value)
+        elif one.words == _WIDTH:
+            yield own

@@ -1,6 +1,7 @@
 """Takes a layer apart: which of its units are attention, feed-forward network and norms."""
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import permutations
 
@@ -103,6 +104,9 @@ def _two_attentions(units: list[Unit], run: Run, above: str) -> list[list[Unit]]
     if len(firsts) == 2:
         groups = [[u for u in units if names[u].split(".")[0] == one] for one in firsts]
         labels = firsts
+    elif len(numbered := _by_number(units, names)) == 2:
+        labels = [f"attention{number}" for number in numbered]
+        groups = list(numbered.values())
     else:
         crossing = [unit for unit in units if CROSS & set(words(names[unit]))]
         groups = [[unit for unit in units if unit not in crossing], crossing]
@@ -110,6 +114,20 @@ def _two_attentions(units: list[Unit], run: Run, above: str) -> list[list[Unit]]
     if not all(groups):
         raise Lost(f"two attentions were looked for, and there are {', '.join(firsts) or 'none'}")
     return groups if _self_first(labels, groups, run, above) else groups[::-1]
+
+
+def _by_number(units: list[Unit], names: Mapping[Unit, str]) -> dict[str, list[Unit]]:
+    """Return the units by the number that ends the first word of their names, {} if one has none.
+
+    That is so where a layer holds the projections of its attentions itself (`w_q_1`, `w_q_2`).
+    """
+    found: dict[str, list[Unit]] = {}
+    for unit in units:
+        match = re.search(r"\d+$", names[unit].split(".")[0])
+        if match is None:
+            return {}
+        found.setdefault(match[0], []).append(unit)
+    return dict(sorted(found.items(), key=lambda item: int(item[0])))
 
 
 def _self_first(labels: list[str], groups: list[list[Unit]], run: Run, above: str) -> bool:

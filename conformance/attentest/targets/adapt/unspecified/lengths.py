@@ -45,3 +45,12 @@ def hide_queries(probe: Probe, adapter: Adapter, role: str, style: Style, keys: 
         probing.mask_shows(probe, tried, role, keep, keys=keys, shown=torch.where(real, keep, seen))
         for seen in (torch.tensor(False), torch.tensor(True), ~keep)
     )
+
+
+def of_each_head(name: str, own: str, is_needed: bool) -> str:
+    """Return the question about the mask `own` of `name` that lengths alone do not break."""
+    left = "" if is_needed else f": --give {own}=None judges it without"
+    return (
+        f"No mask of a shape that was tried hides a key by the {own} of {name}: it may need an "
+        f"entry for each head, (B, H, Q, K){left}."
+    )

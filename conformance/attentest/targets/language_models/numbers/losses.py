@@ -8,8 +8,9 @@ from torch.nn import functional
 
 from attentest.targets.language_models.calling import Call, inputs_of, probe_tokens
 from attentest.targets.language_models.construction.building import PROBE
-from attentest.targets.language_models.numbers.tracing import NEAR, widened
+from attentest.targets.language_models.numbers.tracing import NEAR
 from attentest.targets.models.results import parts_of
+from attentest.targets.single import widened
 
 
 def distance_of_labels(model: nn.Module, call: Call, labels: str) -> int | None:

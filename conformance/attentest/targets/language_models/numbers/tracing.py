@@ -3,20 +3,18 @@
 import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from types import FrameType
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
-from torch.overrides import TorchFunctionMode
 from torch.utils._pytree import tree_leaves
 
 from attentest.analysis.lines.recording import Place, is_users
 from attentest.analysis.lines.torch_recording import place_of
-from attentest.targets.adapt.probing import undisturbed
+from attentest.targets.single import widened
 from attentest_spec.setting import Floats, Mask
 from attentest_spec.torch.flops import OperationMode
 
@@ -25,60 +23,6 @@ NEAR = 1e-9
 
 _SUMS_APART = 100.0
 """Sums of equal numbers may differ by so much more, as these may be computed in another way."""
-
-_WIDER = {torch.float32: torch.float64, torch.complex64: torch.complex128}
-
-
-class _Widened(TorchFunctionMode):
-    """Computes in double precision whatever code asks for in single precision.
-
-    What a model computes is read without the rounding that hides it; rounding is judged later.
-    """
-
-    def __torch_function__(
-        self, func: Any, types: Any, args: Sequence[Any] = (), kwargs: Any = None
-    ) -> Any:
-        """Call `func` with double precision in the place of single precision."""
-        if func is Tensor.float:
-            return args[0].double()
-        if getattr(func, "__name__", "") in _GROUPED and args[0].dtype == torch.float64:
-            return _grouped(*args, **(kwargs or {}))
-        named = {name: _wider(one) for name, one in (kwargs or {}).items()}
-        return func(*map(_wider, args), **named)
-
-
-_GROUPED = ("grouped_mm", "_grouped_mm")
-"""The products of torch for groups of rows, as for those of experts: they refuse float64."""
-
-
-def _grouped(
-    rows: Tensor, matrices: Tensor, offs: Tensor | None = None, **_: Any
-) -> Annotated[Tensor, "N F"]:
-    """Return the product of each group of `rows` (N, D) and its one of the `matrices` (G, D, F)."""
-    if offs is None or rows.dim() != 2 or matrices.dim() != 3:
-        return rows @ matrices
-    ends = offs.tolist()
-    starts = [0, *ends[:-1]]
-    groups = zip(starts, ends, matrices, strict=True)
-    held = [rows[start:end] @ one for start, end, one in groups]
-    rest = rows.new_zeros(len(rows) - ends[-1], matrices.shape[-1])
-    return torch.cat([*held, rest])
-
-
-def _wider(value: Any) -> Any:
-    return _WIDER.get(value, value) if isinstance(value, torch.dtype) else value
-
-
-@contextmanager
-def widened() -> Iterator[None]:
-    """Compute in double precision, whatever precision code asks for."""
-    before = torch.get_default_dtype()
-    torch.set_default_dtype(torch.float64)
-    try:
-        with undisturbed(), _Widened():
-            yield
-    finally:
-        torch.set_default_dtype(before)
 
 
 @dataclass(eq=False)

@@ -13,13 +13,13 @@ from attentest.targets.adapt.reading import Contrary, Offered, Reading, Unclear,
 from attentest.targets.language_models.adaptation import adapt_language_model
 from attentest.targets.language_models.calling import Call, is_causal
 from attentest.targets.language_models.construction.building import Build, Building
-from attentest.targets.language_models.numbers.tracing import widened
 from attentest.targets.language_models.ordering import with_order
 from attentest.targets.language_models.probing import probe_of, probe_sizes
 from attentest.targets.language_models.recognition import takes_tokens_alone
 from attentest.targets.language_models.surrounded.blocks import buildings_of_blocks, takes_positions
 from attentest.targets.language_models.surrounded.layers import Read, adapt_layers
 from attentest.targets.language_models.surrounded.states import building_of_states
+from attentest.targets.single import widened
 from attentest_spec import Backend
 
 _LAYERS = ("encoder_layer", "decoder_layer")

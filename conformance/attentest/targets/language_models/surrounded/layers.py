@@ -13,10 +13,10 @@ from attentest.targets.adapt.parameters.units import Unit, squeezed, units
 from attentest.targets.adapt.reading import Reading, Unclear, Unexplained
 from attentest.targets.language_models.calling import Call, is_causal, probe_tokens
 from attentest.targets.language_models.inference import called
-from attentest.targets.language_models.numbers.tracing import widened
 from attentest.targets.language_models.ordering import with_order
 from attentest.targets.language_models.probing import probe_of, probe_sizes
 from attentest.targets.language_models.recognition import is_language_model
+from attentest.targets.single import widened
 from attentest_spec import Backend, Sizes
 
 Read = Callable[[Reading], Backend]

@@ -18,10 +18,10 @@ from attentest.targets.language_models.calling import (
     with_required_mask,
 )
 from attentest.targets.language_models.construction.building import PROBE, Building, building
-from attentest.targets.language_models.numbers.tracing import widened
 from attentest.targets.language_models.probing import probe_of, probe_sizes
 from attentest.targets.language_models.surrounded.modules import Generated
 from attentest.targets.models.results import parts_of
+from attentest.targets.single import widened
 
 Place = tuple[int | str | None, bool]
 """The place of a tensor in a result, and whether it is an attribute."""

@@ -1,7 +1,6 @@
 """The parameter map of a whole model, and what it has that the spec has no place for."""
 
 from collections.abc import Callable
-from contextlib import nullcontext
 from typing import Any
 
 import torch
@@ -14,7 +13,7 @@ from attentest.targets.models.inferring import Inferred, probe_of
 from attentest.targets.models.limits import with_idle_norms
 from attentest.targets.models.tables.one_table import ONE_TABLE
 from attentest.targets.models.trials import Building
-from attentest.targets.single import in_double
+from attentest.targets.single import in_precision_of
 from attentest_spec.mapping import locate
 
 
@@ -27,11 +26,17 @@ def table_of(built: Building, inferred: Inferred, name: str) -> FoundTable:
         model.pads = sizes.source_pad, sizes.target_pad
         return model
 
-    with in_double() if built.doubled else nullcontext():
+    with in_precision_of(doubled=built.doubled, widened_too=built.widened):
         found = find_table(build, "model", call)
     lost = [] if found.table else list(found.remarks)
     lost += [one for one in found.remarks if one.startswith(("Left over", "Nothing was found"))]
     if lost:
+        if scalar := _norm_of_one_number(built, lost):
+            raise Unclear(
+                f"{name} has norms that train one number for all columns, such as {scalar}, and "
+                f"the norms of this spec train one for each column: its other parts can be judged "
+                f"one by one."
+            )
         raise Unclear(
             f"{name} was read as a whole model, and its parameters could not be mapped: "
             f"{' '.join(dict.fromkeys(lost))} If an argument of the constructor was taken for "
@@ -53,6 +58,18 @@ def table_of(built: Building, inferred: Inferred, name: str) -> FoundTable:
             f"docs/how-to/add-an-implementation.md shows."
         )
     return with_idle_norms(built, found, call, name)
+
+
+def _norm_of_one_number(built: Building, lost: list[str]) -> str:
+    """Return a class of modules with nothing but single numbers, where no norm is found else."""
+    if not any("norms were looked for, and there are 0" in one for one in lost):
+        return ""
+    model = probe_of(built, DISTINCT.but(target_vocabulary=DISTINCT.source_vocabulary)).model
+    for module in model.modules():
+        held = list(module.parameters(recurse=False))
+        if held and all(one.numel() == 1 for one in held):
+            return type(module).__name__
+    return ""
 
 
 def _shares_norms_by_layer(built: Building, found: FoundTable) -> bool:
