@@ -36,7 +36,7 @@ PARTS = [
     ("return target, states", "head maps them"),
     ('return {"target": target, "states": states}', "head maps them"),
 ]
-"""What the model returns, and what is inferred about it, "" for nothing."""
+"""Results of the model, with the words of their inference, "" for none."""
 
 
 @pytest.mark.proof

@@ -1,4 +1,4 @@
-"""Which argument of a signature carries what, by the names that people give."""
+"""The inputs that the arguments of a signature carry, by the names that people give."""
 
 import inspect
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -38,7 +38,7 @@ from attentest_spec import COMPONENTS
 
 @dataclass(frozen=True)
 class Arguments:
-    """Which argument carries which input, and what the others get.
+    """The input that each argument carries, and the values of the others.
 
     `padding` is a second mask beside "mask" that says which keys are real; `joined` are pairs of
     inputs that are one argument, and `repeated` are arguments that get an input which another one
@@ -56,7 +56,7 @@ class Arguments:
 
     @property
     def words(self) -> str:
-        """Which argument is which, in the words of the option that says it."""
+        """The role of each argument, in the words of the option that says it."""
         phrases = [f"{role}={own}" for role, own in self.roles.items()]
         phrases += [f"padding={self.padding}"] * bool(self.padding)
         phrases += [f"{own} given as {value!r}" for own, value in self.fixed.items()]

@@ -29,7 +29,7 @@ _FACTORS = (
     Filling("sqrt(d_model/heads)", root_of_width, code="head_width(sizes) ** 0.5"),
     Filling("1/sqrt(d_model/heads)", _inverse_root, code="head_width(sizes) ** -0.5"),
 )
-"""What the caller of an attention may give: the divisor of its scores, or their factor."""
+"""Values that the caller of an attention may give: the divisor of its scores, or their factor."""
 
 
 def measured(
