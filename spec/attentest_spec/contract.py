@@ -330,7 +330,7 @@ class Backend(Protocol):
 
     @property
     def title(self) -> str:
-        """What it is, in one line."""
+        """The component in one line."""
 
     @property
     def choices(self) -> Mapping[str, Value]:

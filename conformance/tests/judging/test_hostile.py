@@ -73,7 +73,7 @@ def told(result: BackendRun) -> list[tuple[str, str, str]]:
 
 @pytest.fixture(scope="module")
 def alone() -> list[tuple[str, str, str]]:
-    """What the sound backend is told where it has no neighbour."""
+    """Verdicts of the correct backend when no other runs next to it."""
     return told(judged([], ATTENTION)["sound"])
 
 

@@ -57,7 +57,7 @@ def _direct(built: Any, *inputs: Any) -> Any:
 
 @dataclass(frozen=True)
 class Recipe:
-    """How one component of a torch backend is built, called and mapped.
+    """Recipe of one component of a torch backend: to build, call and map it.
 
     `build` takes the sizes and returns a module or a function. `call` takes what was built and
     the contract's inputs as tensors (masks boolean, True = may be attended) and returns a tensor
