@@ -44,6 +44,7 @@ from attentest_spec.sizes import Sizes
 from attentest_spec.torch.flops import count_flops
 from attentest_spec.torch.inventory import inventory
 from attentest_spec.torch.meta import OnMeta
+from attentest_spec.torch.pickles import pickled
 from attentest_spec.torch.placement import Placement, random_state, without_tf32
 from attentest_spec.torch.settings import settings, watch
 from attentest_spec.torch.steps import find_homes, observe
@@ -344,16 +345,13 @@ class TorchPart:
     def copied(self, how: str) -> "TorchPart":
         """Return a deep copy or a pickled copy of the module behind the contract.
 
-        Raises :class:`~attentest_spec.names.UnknownName` for any other `how`.
+        Raises :class:`~attentest_spec.names.UnknownName` for any other `how`, and Unsupported where
+        Python refuses to pickle what the module holds, such as a lambda.
         """
         require("way of copying", how, ("deepcopy", "pickle"))
         if how == "deepcopy":
             return self._with(copy.deepcopy(self.module))
-        stored = io.BytesIO()
-        torch.save(self.module, stored)
-        stored.seek(0)
-        # The bytes were written two lines above, by this process: no foreign data is unpickled.
-        return self._with(torch.load(stored, weights_only=False))
+        return self._with(pickled(self.module))
 
     def moved(self, precision: str = "", device: str = "") -> "TorchPart":
         """Return a copy of the module moved to another precision or device."""
