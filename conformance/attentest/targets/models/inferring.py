@@ -139,8 +139,8 @@ def infer(built: Building, name: str, doc: str, reading: Reading) -> Inferred:
     tried = combinations(read, doc, reading)
     call, score, failure = _best(probe, plain_call, islice(tried, ALIKE))
     for others in (*[varied] * len(read.masks), lambda *_: tried):
-        masks = call.conventions.masks if call is not None else {}
-        rest = others(masks, read, reading) if score < SURE else iter(())
+        held = call.conventions.masks if call is not None else {}
+        rest = others(held, read, reading) if score < SURE else iter(())
         other, found, refused = _best(probe, plain_call, rest)
         failure = failure or refused
         call, score = (other, found) if found > score else (call, score)
