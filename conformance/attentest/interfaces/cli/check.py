@@ -17,7 +17,7 @@ from attentest.harness.starting import prepare
 from attentest.interfaces import files
 from attentest.interfaces.cli.judging import Judging, judging
 from attentest.interfaces.cli.pairs import choice, literal, pair
-from attentest.interfaces.cli.usage import Usage, refuse_unknown, usage
+from attentest.interfaces.cli.usage import Unread, Usage, refuse_unknown, usage
 from attentest.interfaces.cli.written import FILE
 from attentest.results.output import Occupied, create, vacant
 from attentest.results.plan import Plan
@@ -157,11 +157,18 @@ def _write(
 def _members(target: str, isolation: Isolation) -> tuple[list[Member] | None, str]:
     """Return the members of a whole file, and in a sentence why they cannot be listed.
 
-    The members are None where it holds a backend or cannot be listed.
+    The members are None where it holds a backend or cannot be listed. Raises Unread where that
+    takes too long: it would again.
     """
     try:
         return files.remote_members(target, isolation), ""
     except (LoadFailure, Unavailable) as failure:  # a worker that cannot load it says why
+        if isinstance(failure, Unavailable) and failure.status == "timeout":
+            raise Unread(
+                f"The components of {target} could not be listed: {failure}. What it runs where it "
+                f"is imported or built may wait, for a network for instance. Name the others one "
+                f"by one, {target}:NAME."
+            ) from failure
         return None, (
             f"The components of {target} could not be listed ({failure}), and others in it are not "
             f"judged: name each of them, {target}:NAME."

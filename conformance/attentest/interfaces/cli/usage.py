@@ -21,6 +21,12 @@ class Usage(click.ClickException):
     exit_code = 2
 
 
+class Unread(click.ClickException):
+    """Code that cannot be read in the time for it; exit code 3."""
+
+    exit_code = 3
+
+
 @contextmanager
 def usage() -> Iterator[None]:
     """Turn an unknown name or a file that cannot be written into one line and exit code 2."""
