@@ -17,7 +17,7 @@ from attentest.results.text import summary
 from attentest.targets.adapt.parameters.trials.clock import Clock
 from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.adapt.reading import Unclear
-from attentest.targets.language_models.argument_names import counts
+from attentest.targets.language_models.argument_names import counts, takes_more
 from attentest.targets.language_models.caching import (
     Cached,
     cache_argument,
@@ -77,7 +77,7 @@ def with_cache(
     if argument in given:
         return adapter, [_NOT_CONTINUED.format(argument)]
     demand_first_step(adapter.name, model, adapter.call, adapter.building.space, argument)
-    return _wrong(adapter, tried, made, argument, bool(counts(model)))
+    return _wrong(adapter, tried, made, argument, bool(counts(model)) or takes_more(model))
 
 
 _NOT_CONTINUED = "not judged: {0}, which is fixed as given; its steps do not give the whole text's"
