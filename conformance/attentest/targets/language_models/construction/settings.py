@@ -29,7 +29,12 @@ FIXED: Mapping[str, str] = {
 USUAL: Mapping[str, str] = {
     **dict.fromkeys((*RATIO, *words("expansionratio mlpexpansion")), "4"),
     **dict.fromkeys(EPSILON, "1e-5"),
-    **dict.fromkeys(words("bias usebias qkvbias qknorm tieweights tiewordembeddings"), "True"),
+    **dict.fromkeys(
+        words("bias usebias qkvbias qknorm tieweights tiewordembeddings tieembeddings"), "True"
+    ),
+    **dict.fromkeys(words("causal iscausal"), "True"),
+    **dict.fromkeys(words("initstd initializerrange"), "0.02"),
+    **dict.fromkeys(words("batchsize"), "64"),
     **dict.fromkeys(words("ropetheta ropebase theta rotarybase base"), "10000.0"),
 }
 """Values of arguments that are required, and no size."""
