@@ -148,7 +148,7 @@ LENGTH = words(
 KEY_HEADS = words(
     "numkvheads nkvheads kvheads numkeyvalueheads nkeyvalueheads nkvhead headskv numkvhead nkv kvh "
     "nquerygroups numquerygroups numkvgroups nkvgroups numgroups ngroups numheadskv nheadskv "
-    "noofkvheads"
+    "noofkvheads gqakvheads gqakvhead numkvattentionheads"
 )
 """The number of heads of keys and values; for all but attention it is that of the heads."""
 

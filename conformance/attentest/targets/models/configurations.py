@@ -54,6 +54,14 @@ class Configurations:
         missing = list(dict.fromkeys([*fields.missing, *within]))
         return _made(fields, held, maker), missing
 
+    def switched(self) -> dict[str, str]:
+        """Return the fields that nothing says and whose truth alone is asked for, all off."""
+        return {
+            name: str(False)
+            for name, one in self._unknown().items()
+            if one.asked and not _holds(one)
+        }
+
     def _unknown(self) -> dict[str, Fields[str]]:
         """Return the stand-ins of the fields that nothing says, by their names."""
         unknown: dict[str, Fields[str]] = {}

@@ -34,6 +34,7 @@ from attentest.targets.language_models.construction.settings import (
     EXPERTS,
     FIXED,
     HALF,
+    REPEATED,
     ROTARY,
     SHARED_HEADS,
     USUAL,
@@ -312,7 +313,8 @@ class Options:
         if name in ROTARY and default is not None:
             return HALF
         if name in KEY_HEADS:
-            return SHARED_HEADS
+            others = [one for one in held if one != own and squashed(one) in KEY_HEADS]
+            return REPEATED if name.endswith("groups") and others else SHARED_HEADS
         if name in HEAD_WIDTH:
             return "sizes.d_model // sizes.heads"
         if name in EXPERTS and (default is inspect.Parameter.empty or is_dense(default)):

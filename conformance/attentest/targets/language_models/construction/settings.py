@@ -70,17 +70,16 @@ def settings_read(
         optional[name] = None
         return None
 
-    code, missing = _settings_read(top, own, without_experts, kept, sizes)
+    code, missing, off = _settings_read(top, own, without_experts, kept, sizes)
     if any(name in kept.fields for name in optional) or set(optional) & set(missing):
-        return *_settings_read(top, own, fill, kept, sizes), ()
-    return (
-        code,
-        missing,
-        [
-            f"assumed that {own} has no {name}: a model with experts is not judged as a whole"
-            for name in optional
-        ],
-    )
+        code, missing, off = _settings_read(top, own, fill, kept, sizes)
+        return code, missing, [_OFF.format(name) for name in off]
+    said = [_WITHOUT.format(own, name) for name in optional]
+    return code, missing, [*said, *(_OFF.format(name) for name in off)]
+
+
+_OFF = "assumed {0}=False, a switch that nothing says: --give {0}=True judges it with that"
+_WITHOUT = "assumed that {} has no {}: a model with experts is not judged as a whole"
 
 
 def _settings_read(
@@ -89,8 +88,8 @@ def _settings_read(
     fill: Callable[[str, Mapping[str, str]], str | None],
     kept: KeptFields,
     sizes: Sizes,
-) -> tuple[str, Sequence[str]]:
-    """Return the expression of the settings, and the fields that nothing says."""
+) -> tuple[str, Sequence[str], Sequence[str]]:
+    """Return the expression of the settings, the fields that nothing says, and switches."""
 
     def filled(name: str, known: Mapping[str, str]) -> str | None:
         said = fill(name, known)
@@ -99,15 +98,21 @@ def _settings_read(
         beyond = "pad" in name.lower() and is_beyond(kept.fields[name], sizes)
         return "None" if beyond else repr(kept.fields[name])
 
-    made = Configurations(
-        lambda settings: top(**{own: settings}), filled, lambda code: eval(code, {"sizes": sizes})
-    )
+    def reading(fill: Callable[[str, Mapping[str, str]], str | None]) -> Configurations:
+        value = lambda code: eval(code, {"sizes": sizes})  # noqa: E731
+        return Configurations(lambda settings: top(**{own: settings}), fill, value)
+
+    made = reading(filled)
     with undisturbed():
         code, missing = made.without_switches(kept.made)
+        off = made.switched() if missing else {}
+        if off:
+            made = reading(lambda name, known: off.get(name) or filled(name, known))
+            code, missing = made.without_switches(kept.made)
     known = re.findall(r"\b(\w+)=", code)
     later = [one for one in made_settings(top, own).later(top, known) if one in kept.fields]
     more = "".join(f", {one}={filled(one, {})}" for one in later)
-    return code.removesuffix(")") + more + ")", missing
+    return code.removesuffix(")") + more + ")", missing, list(off)
 
 
 def layers_off(
@@ -165,6 +170,9 @@ def doubts_of(
 SHARED_HEADS = "sizes.kv_heads or sizes.heads"
 """The expression of the number of heads of keys."""
 
+
+REPEATED = f"sizes.heads // ({SHARED_HEADS})"
+"""The expression of the number of heads that share one of keys, where both numbers are given."""
 
 SHARING = Sizes(d_model=24, heads=4, kv_heads=2, layers=2)
 ONE = SHARING.but(kv_heads=1)
