@@ -12,10 +12,10 @@ import torch
 from attentest.analysis.diagnosis.variants import singles
 from attentest.analysis.identify import MEASURED, NONE_FITS, Finding
 from attentest.targets.adapt.adapter import Adapter
+from attentest.targets.adapt.assumptions.one_chosen import demand_division
 from attentest.targets.adapt.code import Code
 from attentest.targets.adapt.components import squashed
 from attentest.targets.adapt.parameters.found import FoundTable
-from attentest.targets.adapt.parameters.one_chosen import demand_division
 from attentest.targets.adapt.parameters.telling import as_explained
 from attentest.targets.adapt.parameters.trials.clock import Clock
 from attentest.targets.adapt.parameters.trials.trial import places, read
