@@ -126,6 +126,13 @@ def test_switch_of_settings_without_a_class_is_off(tmp_path: Path) -> None:
     assert "assumed attention_bias=False" in " ".join(found.doubts)
 
 
+def test_switch_that_is_stored_alone_is_off_by_its_name(tmp_path: Path) -> None:
+    source = BARE.replace(" and not config.use_flash", "\n        self.fast = config.use_flash")
+    assert "use_flash=False" in _read(tmp_path, source).expression
+    with pytest.raises(Unclear, match="Nothing says what speed is"):
+        _read(tmp_path, source.replace("config.use_flash", "config.speed"))
+
+
 def test_settings_that_are_made_of_a_dictionary_are_read(tmp_path: Path) -> None:
     found = _read(tmp_path, OF_A_DICTIONARY)
     assert "n_embd=sizes.d_model" in found.expression

@@ -1,5 +1,6 @@
 """Configuration objects of a whole model: expressions of the fields that its constructor reads."""
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import product
@@ -10,6 +11,9 @@ from attentest.targets.adapt.objects.configuration import Fields, fields_read
 
 _MOST = 6
 """Limit of the fields of one configuration that nothing says."""
+
+_SWITCH = re.compile("(use|is|has|do|with|enable|allow)_")
+"""The first words of names of switches."""
 
 _ON = ("pos", "sinus", "mask", "causal")
 """Words of switches that are on in the design of the paper."""
@@ -55,11 +59,14 @@ class Configurations:
         return _made(fields, held, maker), missing
 
     def switched(self) -> dict[str, str]:
-        """Return the fields that nothing says and whose truth alone is asked for, all off."""
+        """Return the switches that nothing says, all off: their names or the code say what they are.
+
+        The code of one that it only stores asks for its truth later.
+        """
         return {
             name: str(False)
             for name, one in self._unknown().items()
-            if one.asked and not _holds(one)
+            if (one.asked or _SWITCH.match(name.lower())) and not _holds(one)
         }
 
     def _unknown(self) -> dict[str, Fields[str]]:
