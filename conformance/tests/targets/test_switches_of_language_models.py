@@ -4,12 +4,15 @@ import importlib.util
 import inspect
 import sys
 from pathlib import Path
+from typing import cast
 
 import pytest
+from torch import nn
 
 from attentest.targets.adapt import Unclear
 from attentest.targets.adapt.reading import Reading
-from attentest.targets.language_models.construction.building import Building, building
+from attentest.targets.language_models.construction.building import PROBE, Building, building
+from attentest.targets.language_models.probing import probe_of
 
 MODEL = """
 from dataclasses import dataclass
@@ -117,6 +120,31 @@ def test_required_number_that_nothing_says_is_asked_about(tmp_path: Path) -> Non
     with pytest.raises(Unclear, match="Nothing says what amount is"):
         _read(tmp_path, source)
     assert "amount=0.5" in _read(tmp_path, source, amount=0.5).expression
+
+
+def test_required_field_beside_all_sizes_is_none_where_nothing_reads_it(tmp_path: Path) -> None:
+    sizes = "    n_layer: int\n    d_ff: int\n    max_len: int\n    eos_token: int\n"
+    source = MODEL.replace("    n_layer: int\n", sizes)
+    source = source.replace("width = config.n_embd", "width = config.n_embd + 0 * config.d_ff")
+    source = source.replace("config.n_head * 7)", "config.d_ff + config.n_head * 7 - config.d_ff)")
+    wide = "self.wide = nn.ModuleList([nn.Linear(width, config.d_ff) for _ in range(2)])\n"
+    source = source.replace("        self.tokens", f"        {wide}        self.tokens")
+    found = _read(tmp_path, source)
+    assert "eos_token=None" in found.expression
+    assert "assumed eos_token=None" in " ".join(found.doubts)
+    with pytest.raises(Unclear, match="Nothing says what eos_token is"):
+        _read(tmp_path, source.replace("width = config.n_embd", "width = config.eos_token * 7"))
+
+
+def test_parameters_that_begin_without_numbers_get_some() -> None:
+    def made(_: object) -> nn.Module:
+        norm = nn.LayerNorm(5)
+        norm.weight.data.fill_(float("nan"))
+        norm.bias.data.fill_(1e30)
+        return norm
+
+    found = probe_of(cast("Building", made), PROBE)
+    assert all(one.abs().max() < 3 for one in found.parameters())
 
 
 def test_switch_of_settings_without_a_class_is_off(tmp_path: Path) -> None:

@@ -35,6 +35,7 @@ from attentest.targets.language_models.construction.settings import (
     FIXED,
     HALF,
     REPEATED,
+    REPEATS,
     ROTARY,
     SHARED_HEADS,
     USUAL,
@@ -268,6 +269,10 @@ class Options:
             return
         taken = " ".join(filter(None, found.values()))
         free = [f"sizes.{one}" for one in _FREE if f"sizes.{one}" not in taken]
+        if len(required) > len(free) and thing is not self.top:  # fields that nothing may read
+            self.assumed = [*self.assumed, *(value_assumed(own, "None") for own in required)]
+            found |= dict.fromkeys(required, "None")
+            required = []
         for chosen in permutations(free, len(required)):
             codes = {**found, **dict(zip(required, chosen, strict=True))}
             yield f"{name}({', '.join(f'{own}={code}' for own, code in codes.items() if code)})"
@@ -315,6 +320,8 @@ class Options:
         if name in KEY_HEADS:
             others = [one for one in held if one != own and squashed(one) in KEY_HEADS]
             return REPEATED if name.endswith("groups") and others else SHARED_HEADS
+        if name in REPEATS and any(squashed(one) in KEY_HEADS for one in held):
+            return REPEATED
         if name in HEAD_WIDTH:
             return "sizes.d_model // sizes.heads"
         if name in EXPERTS and (default is inspect.Parameter.empty or is_dense(default)):

@@ -174,6 +174,9 @@ SHARED_HEADS = "sizes.kv_heads or sizes.heads"
 REPEATED = f"sizes.heads // ({SHARED_HEADS})"
 """The expression of the number of heads that share one of keys, where both numbers are given."""
 
+REPEATS = words("groupsize nrep nreps numrep kvgroupsize headspergroup numkeyvaluegroups")
+"""Names of the number of heads that share one of keys, next to the number of those."""
+
 SHARING = Sizes(d_model=24, heads=4, kv_heads=2, layers=2)
 ONE = SHARING.but(kv_heads=1)
 """Sizes with fewer heads of keys than of queries."""
