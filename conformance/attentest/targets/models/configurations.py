@@ -59,7 +59,7 @@ class Configurations:
         return _made(fields, held, maker), missing
 
     def switched(self) -> dict[str, str]:
-        """Return the switches that nothing says, all off: their names or the code say what they are.
+        """Return the switches that nothing says, all off: names or the code say what they are.
 
         The code of one that it only stores asks for its truth later.
         """
