@@ -65,18 +65,18 @@ ROLES: Mapping[str, Sequence[str]] = {
     ),
     "sublayer": words("sublayer layer fn f func module sublayerfn net"),
 }
-"""What carries an input of the contract, the strongest name first."""
+"""Names that carry an input of the contract, the strongest first."""
 
 ONE_INPUT = words(
     "x inp input inputs hidden hiddenstates h seq src embedded embeddings xs y inputtensor "
     "inputtensors tensor features sequence data"
 )
-"""What carries the one input of self-attention."""
+"""Names that carry the one input of self-attention."""
 
 CONTEXT = words(
     "context memory kv keyvalue keyvalues mem encout encoderoutput y cond xa xkv inputskv inputkv"
 )
-"""What carries keys and values beside it."""
+"""Names that carry keys and values next to it."""
 
 TARGET = words("tgt trg target")
 SOURCE = words("src source")
@@ -92,7 +92,7 @@ SEGMENTS = words(
 """Ids that say to which of two sequences a token belongs."""
 
 KEY_WIDTH = words("dk headdim dhead headsize keydim")
-"""What gets the width of a key."""
+"""Names that get the width of a key."""
 
 OTHER = words("scale temperature generator")
 """Optional arguments of attention that are certainly no mask."""
@@ -108,7 +108,7 @@ OFF = {
     **dict.fromkeys(words("isinfer isinference inference isinfering infer"), False),
     **dict.fromkeys(words("startpos startposition startindex"), 0),
 }
-"""What says nothing of what is computed, with a value that switches it off."""
+"""Names that say nothing of the computation, with a value that switches each off."""
 
 WIDTH = words(
     "dmodel embeddim embedsize hiddensize nembd dim embdim embeddingdim embeddingsize d width "
@@ -221,7 +221,7 @@ SIZES: Mapping[str, Sequence[str]] = {
         "attentionprobsdropoutprob"
     ),
 }
-"""What a constructor calls each size of the contract."""
+"""Names of the sizes of the contract in constructors."""
 
 OF_EXPERTS = ("experts", "chosen_experts")
 """The sizes of a mixture of experts: in other components the words have other meanings."""
