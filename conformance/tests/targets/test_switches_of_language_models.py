@@ -136,6 +136,22 @@ def test_required_field_beside_all_sizes_is_none_where_nothing_reads_it(tmp_path
         _read(tmp_path, source.replace("width = config.n_embd", "width = config.eos_token * 7"))
 
 
+def test_width_that_networks_take_two_thirds_of_is_four_times_the_models(tmp_path: Path) -> None:
+    source = MODEL.replace("    n_layer: int\n", "    n_layer: int\n    hidden_dim: int\n")
+    rows = "int(2 * config.hidden_dim / 3)"
+    wide = f"self.wide = nn.ModuleList([nn.Linear(width, {rows}) for _ in range(2)])\n"
+    found = _read(
+        tmp_path, source.replace("        self.tokens", f"        {wide}        self.tokens")
+    )
+    assert "hidden_dim=4 * sizes.d_model" in found.expression
+    assert "assumed hidden_dim=4 times the width" in " ".join(found.doubts)
+    plain = wide.replace(rows, "config.hidden_dim")
+    found = _read(
+        tmp_path, source.replace("        self.tokens", f"        {plain}        self.tokens")
+    )
+    assert "hidden_dim=sizes.d_ff" in found.expression
+
+
 def test_parameters_that_begin_without_numbers_get_some() -> None:
     def made(_: object) -> nn.Module:
         norm = nn.LayerNorm(5)

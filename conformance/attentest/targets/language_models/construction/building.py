@@ -34,6 +34,7 @@ from attentest.targets.language_models.construction.settings import (
     EXPERTS,
     FIXED,
     HALF,
+    NO_INNER,
     REPEATED,
     REPEATS,
     ROTARY,
@@ -48,6 +49,7 @@ from attentest.targets.language_models.construction.settings import (
     member_of,
     settings_read,
     with_all_heads,
+    with_own_inner_width,
     without_unread_heads,
 )
 from attentest.targets.models.size_names import sizes_named
@@ -120,6 +122,7 @@ def building(thing: Callable[..., Any], name: str, reading: Reading) -> Building
         failures.append((built.expression, failure))
     others = (
         *(Building(one, space, said) for one, said in with_all_heads(thing, failures, space)),
+        *(Building(one, space, said) for one, said in with_own_inner_width(failures)),
         *_with_constants(thing, name, reading, space, expressions[:2]),
         *_by_maker(thing, name, reading),
     )
@@ -215,7 +218,7 @@ def failure_of(built: Building) -> str:
     wide = [one for one in shapes if one & {PROBE.d_ff, 2 * PROBE.d_ff}]
     packed = any(one.dim() > 2 for one in module.parameters())  # as those of all experts are
     if "d_ff" in built.known and len(wide) < 2 and not packed:  # one may be a table of positions
-        return "it holds no two matrices of the inner width"
+        return NO_INNER
     return ""
 
 

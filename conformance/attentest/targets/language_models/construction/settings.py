@@ -196,6 +196,24 @@ def with_all_heads(
             yield one, (*doubts_of(thing, one, space), said)
 
 
+NO_INNER = "it holds no two matrices of the inner width"
+"""What is reported of a model whose matrices are of another width than it is built with."""
+
+
+def with_own_inner_width(
+    failures: Sequence[tuple[str, str]],
+) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Yield expressions whose inner width is another one, with four times the model's.
+
+    A network may be given that width and take two thirds of it. With each come the doubts of it.
+    """
+    for expression, failure in failures[:2]:
+        found = re.search(r"(\w+)=sizes\.d_ff\b", expression)
+        if failure == NO_INNER and found:
+            said = f"assumed {found[1]}=4 times the width: the inner layer is of another width"
+            yield expression.replace(found[0], f"{found[1]}=4 * sizes.d_model"), (said,)
+
+
 def without_unread_heads(
     thing: Callable[..., Any], expression: str, space: Mapping[str, Any]
 ) -> tuple[str, tuple[str, ...]]:
