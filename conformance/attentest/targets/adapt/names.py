@@ -160,7 +160,8 @@ SIZES: Mapping[str, Sequence[str]] = {
         "numattnheads numqueryheads nqueryheads numkvheads nkvheads kvheads numkeyvalueheads "
         "nkvhead numberofheads nbheads encoderattentionheads decoderattentionheads encoderheads "
         "decoderheads encheads decheads headnum headskv queryheads headsq nattentionheads "
-        "numqheads nqheads qheads numqhead nqhead numheadsq nheadsq noofheads noofqheads"
+        "numqheads nqheads qheads numqhead nqhead numheadsq nheadsq noofheads noofqheads "
+        "numattheads nattheads attheads nattnheads headcount headscount"
     ),
     "layers": words(
         "layers numlayers nlayers nlayer n depth numencoderlayers numdecoderlayers nblocks "

@@ -197,7 +197,7 @@ def with_all_heads(
 
 
 NO_INNER = "it holds no two matrices of the inner width"
-"""What is reported of a model whose matrices are of another width than it is built with."""
+"""The failure of a model whose matrices are of another width than it is built with."""
 
 
 def with_own_inner_width(
