@@ -16,7 +16,14 @@ from attentest.targets.adapt.ungiven import ungiven
 from attentest.targets.kernels import demand_runnable
 from attentest.targets.models import arguments
 from attentest.targets.models.calling import Call, Conventions
-from attentest.targets.models.combining import MOST, against_words, combinations, said_of_masks
+from attentest.targets.models.combining import (
+    ALIKE,
+    MOST,
+    against_words,
+    combinations,
+    said_of_masks,
+    varied,
+)
 from attentest.targets.models.forms import Form
 from attentest.targets.models.methods import methods_of
 from attentest.targets.models.probing import (
@@ -129,7 +136,14 @@ def infer(built: Building, name: str, doc: str, reading: Reading) -> Inferred:
     plain_call = _plain_call(probe, name, reading)
     read = plain_call.every_argument
     not_fixed = probe
-    call, score, failure = _best(probe, plain_call, combinations(read, doc, reading))
+    tried = combinations(read, doc, reading)
+    call, score, failure = _best(probe, plain_call, islice(tried, ALIKE))
+    for others in (*[varied] * len(read.masks), lambda *_: tried):
+        held = call.conventions.masks if call is not None else {}
+        rest = others(held, read, reading) if score < SURE else iter(())
+        other, found, refused = _best(probe, plain_call, rest)
+        failure = failure or refused
+        call, score = (other, found) if found > score else (call, score)
     if call is not None and score < SURE and not call.conventions.masks and not knows:
         for pad in _fixed_pads(probe.model):
             plain = probe_of(built, sizes.but(source_pad=pad, target_pad=pad))
