@@ -23,7 +23,9 @@ def leaves_process_unchanged(subject: Subject, draw: Draw, component: str) -> No
     """
     # Heads as narrow as can be, of which the part that is declared can be rotated.
     narrow = served_widths(subject.choices, (4, 8, 16, 32))[0]
-    sizes = draw.sizes(head_width=narrow, layers=1)
+    several = subject.choices.key_heads == "fewer" and (subject.limits.heads or 2) > 1
+    shared = {"heads": 2, "kv_heads": 1} if several else {}  # as many heads may be refused
+    sizes = draw.sizes(head_width=narrow, layers=1, **shared)
     inputs = _inputs(draw, component, sizes)
     for _ in range(2):
         subject.changed.clear()

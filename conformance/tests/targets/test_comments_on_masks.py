@@ -6,6 +6,7 @@ import pytest
 from mistaken_code import adapted
 
 from attentest.targets.adapt import Unclear
+from attentest.targets.adapt.masks import meanings_by_words
 from attentest.targets.comments import comments_on_masks
 
 CODE = """
@@ -62,3 +63,19 @@ def test_comments_on_what_is_made_of_a_mask_do_not_count() -> None:
     assert list(comments_on_masks(_declared)) == ["mask: True at padding"]
     assert list(comments_on_masks(_in_one_line)) == ["key_mask: 1 for real tokens"]
     assert list(comments_on_masks(len)) == []
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "attention_mask: 0/1\uff081=\u771f\u5b9e token\uff09\uff0c\u7528\u4e8e\u5c4f\u853d padding",
+        "attention_mask: 1=\u771f\u5b9e token 0\u8868\u793apadding",
+        "attention_mask\uff1a1\u4e3a\u771f\u5b9e\uff0c0\u4e3apadding",
+    ],
+)
+def test_words_of_another_script_end_a_phrase(words: str) -> None:
+    """They are not read, so 1 is no padding here."""
+    meanings, _ = meanings_by_words("attention_mask", words)
+    assert "blocks" not in meanings
+    plain, source = meanings_by_words("attention_mask", "attention_mask: 1 is padding")
+    assert (plain, source) == (("blocks",), "documentation")

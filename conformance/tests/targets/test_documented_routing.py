@@ -80,3 +80,17 @@ def test_choice_of_the_user_answers_it(tmp_path: Path) -> None:
     choices = {"routing_weights": "as-scored"}
     backend = adapted(tmp_path, "MixtureOfExperts", WRONG, choices=choices)
     assert backend.choices["routing_weights"] == "as-scored"
+
+
+@pytest.mark.parametrize("several", [False, True])
+def test_one_expert_that_is_weighed_by_its_score_is_asked_about(
+    several: bool, tmp_path: Path
+) -> None:
+    """Published code divides the weights `if top_k > 1`: with one expert alone they are scores."""
+    divided = LINE.replace("weights =", "if self.k > 1:\n            weights =", 1)
+    source = CODE.replace(LINE, divided if several else LINE)
+    if not several:
+        assert adapted(tmp_path, "MixtureOfExperts", source).name
+        return
+    with pytest.raises(Unclear, match=r"weighs the only one by its score.*--anyway"):
+        adapted(tmp_path, "MixtureOfExperts", source)

@@ -72,3 +72,14 @@ def test_small_epsilons_are_distinguished(tmp_path: Path, epsilon: float) -> Non
     backend = adapted(tmp_path, "GPT", code if epsilon > 1e-15 else CODE)
     assert backend.choices["rms_epsilon"] == epsilon
     assert broken(backend, "language_model.formula", "language_model.norm-kind") == []
+
+
+@pytest.mark.proof
+def test_no_epsilon_is_that_of_float32_where_this_is_computed(tmp_path: Path) -> None:
+    """Torch takes that of the type of its rows, and the formula is judged with the same one."""
+    rounded = CODE.replace(PLAIN, "F.rms_norm(x.float(), (x.size(-1),)).to(x.dtype)")
+    rounded = rounded.replace(" + self.table[: idx.shape[1]].to(self.embed.weight.dtype)", "")
+    backend = adapted(tmp_path, "GPT", rounded)
+    assert "float64" not in backend.limits.precisions
+    assert backend.choices["rms_epsilon"] == pytest.approx(1.1920929e-07)
+    assert broken(backend, "language_model.formula", "language_model.gradient") == []

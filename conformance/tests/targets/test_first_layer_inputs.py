@@ -255,3 +255,35 @@ def test_an_encoder_that_drops_the_outputs_of_its_layers_is_read_and_does_not_fi
     (tmp_path / "encoder.py").write_text(edited)
     target = str(tmp_path / "encoder.py:Encoder")
     assert not attentest.check(target, clauses=["encoder.formula"]).conforms
+
+
+NEVER = """
+from torch import nn
+
+
+class TextEncoder(nn.Module):
+    def __init__(self, vocab_size, d_model, heads, d_ff, n_layers):
+        super().__init__()
+        self.table = nn.Embedding(vocab_size, d_model)
+        self.blocks = nn.Sequential(
+            *[
+                nn.TransformerEncoderLayer(d_model, heads, d_ff, 0.0, batch_first=True)
+                for _ in range(n_layers)
+            ]
+        )
+
+    def forward(self, x):
+        x = self.table(x)
+        x = self.blocks(x)
+        return x
+"""
+
+
+@pytest.mark.proof
+def test_layers_that_no_call_uses_are_asked_about(tmp_path: Path) -> None:
+    file = tmp_path / "never.py"
+    file.write_text(NEVER)
+    assert attentest.adapted(f"{file}:TextEncoder", anyway=True).name
+    file.write_text(NEVER.replace("        x = self.blocks(x)\n", ""))
+    with pytest.raises(Unclear, match="never calls its layers, blocks"):
+        attentest.adapted(f"{file}:TextEncoder")

@@ -20,8 +20,8 @@ from attentest_spec.choices import Value
 FORMULA = ("norm_epsilon_place", "norm_variance", "norm_epsilon")
 OF_RMS = ("rms_epsilon_place", "rms_epsilon", "rms_weight")
 
-_OF_SINGLE, _OF_DOUBLE = (float(np.finfo(one).eps) for one in (np.float32, np.float64))
-EPSILONS = (1e-5, 1e-6, 1e-12, 1e-8, 1e-7, 1e-9, 1e-3, _OF_SINGLE, _OF_DOUBLE, 0.0)
+_OF_SINGLE, OF_DOUBLE = (float(np.finfo(one).eps) for one in (np.float32, np.float64))
+EPSILONS = (1e-5, 1e-6, 1e-12, 1e-8, 1e-7, 1e-9, 1e-3, _OF_SINGLE, OF_DOUBLE, 0.0)
 """Values in use; they are tried before one is solved for."""
 
 NUMBERS: Mapping[str, Sequence[Value]] = {

@@ -240,7 +240,7 @@ def meanings_by_words(
     """
     if is_length(argument):
         return ("lengths",), "name"
-    plain = re.sub(_UNHIDDEN, "visible", words.lower())
+    plain = re.sub(_UNHIDDEN, "visible", _OTHER_SCRIPT.sub(", ", words.lower()))
     lines = [line for line in re.split(r"[\n;.]\s", plain) if re.search(about, line)]
     own = [line for line in lines if _names(argument, line)]
     lines = [
@@ -259,6 +259,9 @@ def meanings_by_words(
             return (meaning, "additive"), "name"
     return (), ""
 
+
+_OTHER_SCRIPT = re.compile("[\u2e80-\ua4cf\uac00-\ud7ff\uf900-\ufaff\uff00-\uffef]+")
+"""Words of Chinese, Japanese and Korean, which say what is not read: they end a phrase."""
 
 _ORDER = re.compile(r"\b(causal|look_?ahead|subsequent|future|no_?peak|triu|tril)\w*_mask")
 """The name of a mask of order, which code makes by itself where no argument has it."""

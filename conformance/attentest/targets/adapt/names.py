@@ -148,7 +148,7 @@ LENGTH = words(
 KEY_HEADS = words(
     "numkvheads nkvheads kvheads numkeyvalueheads nkeyvalueheads nkvhead headskv numkvhead nkv kvh "
     "nquerygroups numquerygroups numkvgroups nkvgroups numgroups ngroups numheadskv nheadskv "
-    "noofkvheads"
+    "noofkvheads gqakvheads gqakvhead numkvattentionheads"
 )
 """The number of heads of keys and values; for all but attention it is that of the heads."""
 
@@ -160,7 +160,8 @@ SIZES: Mapping[str, Sequence[str]] = {
         "numattnheads numqueryheads nqueryheads numkvheads nkvheads kvheads numkeyvalueheads "
         "nkvhead numberofheads nbheads encoderattentionheads decoderattentionheads encoderheads "
         "decoderheads encheads decheads headnum headskv queryheads headsq nattentionheads "
-        "numqheads nqheads qheads numqhead nqhead numheadsq nheadsq noofheads noofqheads"
+        "numqheads nqheads qheads numqhead nqhead numheadsq nheadsq noofheads noofqheads "
+        "numattheads nattheads attheads nattnheads headcount headscount"
     ),
     "layers": words(
         "layers numlayers nlayers nlayer n depth numencoderlayers numdecoderlayers nblocks "

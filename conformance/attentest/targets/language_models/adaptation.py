@@ -26,7 +26,10 @@ from attentest.targets.language_models.construction.building import PROBE, Build
 from attentest.targets.language_models.continuing import with_cache
 from attentest.targets.language_models.inference import Inferred, infer
 from attentest.targets.language_models.limits import demand_answer_as_built, limits_of
-from attentest.targets.language_models.numbers.epsilons import closest_epsilons
+from attentest.targets.language_models.numbers.epsilons import (
+    closest_epsilons,
+    epsilons_in_single,
+)
 from attentest.targets.language_models.numbers.mistakes import Mistake
 from attentest.targets.language_models.ordering import BY_CALLER
 from attentest.targets.language_models.probing import probe_of, probe_sizes, rounds
@@ -123,6 +126,8 @@ def adapt_language_model(
         model = probe_of(adapter.building, probe_sizes(adapter.building))
         made = _documented(adapter.building, name)
         more += doubts_of_loss(name, made, model, adapter.call, inferred.arguments.labels)
+    own = epsilons_in_single(_backend(adapter), reading.choices)  # trials were in float64
+    adapter = replace(adapter, choices={**adapter.choices, **own})
     return _told(adapter, [*filter(None, [unused]), *doubts, *more], reading)
 
 

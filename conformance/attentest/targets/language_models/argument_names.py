@@ -65,3 +65,9 @@ def counts(model: nn.Module) -> list[str]:
     known = [named[one] for one in STARTS if one in named]
     zeros = [name for name, one in own.items() if type(one.default) is int and one.default == 0]
     return known[:1] or [one for one in zeros if not _NO_COUNT.search(one.lower())]
+
+
+def takes_more(model: nn.Module) -> bool:
+    """Say whether a call takes keywords that nothing names, as positions that layers read."""
+    kinds = [one.kind for one in signature_of(model).parameters.values()]
+    return inspect.Parameter.VAR_KEYWORD in kinds

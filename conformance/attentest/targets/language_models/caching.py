@@ -54,7 +54,8 @@ class Cached:
     `positions` that they may be, and `mask` is the expression of the mask that a step takes, "" for
     none. `single` says that a step takes one token, and `reorder` how rows are exchanged: "rows",
     the name of a method of the cache, or "". Without an `argument` the model holds the cache, which
-    is given no more tokens than fit where it is `bounded`.
+    is given no more tokens than fit where it is `bounded`. `raising` are precisions of a model in
+    which a step raises.
     """
 
     argument: str
@@ -71,6 +72,7 @@ class Cached:
     single: bool = False
     reorder: str = ""
     bounded: bool = False
+    raising: tuple[str, ...] = ()
 
     @property
     def in_place(self) -> bool:
@@ -102,6 +104,11 @@ class Cached:
             '    """Return the logits (B, N, V) of new tokens (B, N), and the cache with them."""',
             "    kept, before = past",
         ]
+        for one in self.raising:
+            rows += [
+                f"    if next(model.parameters()).dtype == torch.{one}:",
+                f'        raise Unsupported("its cache is of another precision than {one}")',
+            ]
         if self.single:
             rows += [
                 "    if before and tokens.shape[1] > 1:",

@@ -13,11 +13,12 @@ from typing import Any
 import numpy as np
 
 from attentest.analysis.diagnosis.variants import singles
+from attentest.harness.copies import cast
 from attentest.results.text import summary
 from attentest.targets.adapt.parameters.trials.clock import Clock
 from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.adapt.reading import Unclear
-from attentest.targets.language_models.argument_names import counts
+from attentest.targets.language_models.argument_names import counts, takes_more
 from attentest.targets.language_models.caching import (
     Cached,
     cache_argument,
@@ -27,17 +28,16 @@ from attentest.targets.language_models.caching import (
 from attentest.targets.language_models.construction.building import PROBE
 from attentest.targets.language_models.first_steps import demand_first_step
 from attentest.targets.language_models.held_states import changed_by_calls
-from attentest.targets.language_models.step_trials import Trial
+from attentest.targets.language_models.step_trials import Trial, drawn_tokens, program
 from attentest.targets.language_models.verifying import ROOM, TRIED
 from attentest.targets.language_models.written import LanguageAdapter
 from attentest.targets.single import widened
 from attentest_spec import Backend, Choices, Sizes, Unsupported
 from attentest_spec.language_model import cached_language_model
 from attentest_spec.parameters import draw, learned_positions
-from attentest_spec.setting import Array, Setting
+from attentest_spec.setting import Setting
 
 COMPONENT = "cached_language_model"
-ROWS = 3
 SECONDS = 6.0
 """Time limit for trying catalogued mistakes."""
 
@@ -77,7 +77,7 @@ def with_cache(
     if argument in given:
         return adapter, [_NOT_CONTINUED.format(argument)]
     demand_first_step(adapter.name, model, adapter.call, adapter.building.space, argument)
-    return _wrong(adapter, tried, made, argument, bool(counts(model)))
+    return _wrong(adapter, tried, made, argument, bool(counts(model)) or takes_more(model))
 
 
 _NOT_CONTINUED = "not judged: {0}, which is fixed as given; its steps do not give the whole text's"
@@ -185,6 +185,11 @@ def _completed(adapter: LanguageAdapter, made: Made) -> tuple[LanguageAdapter, l
     chunked = _tried(made, adapter, (3, 2))
     if chunked.actual is None or chunked.actual.shape != chunked.expected.shape:
         cached = replace(cached, single=True)
+    halves = [one for one in HALVES if one in adapter.limits.precisions]
+    kept = [(one, _tried(made, adapter, (3, 1, 1), precision=one)) for one in halves]
+    if raising := tuple(one for one, trial in kept if trial.failure and not trial.refused):
+        cached = replace(cached, raising=raising)
+        doubts.append(_NO_HALVES.format(" and ".join(raising), kept[0][1].failure))
     twice = _tried(made, adapter, (3, 1, 1, 1), after=(-1, 0, 0, 1))
     update = "functional" if not cached.in_place and twice.right() else "in-place"
     for forms, own in (
@@ -233,6 +238,11 @@ def _with_input(
     )
 
 
+HALVES = ("bfloat16", "float16")
+_NO_HALVES = (
+    "its steps with a cache are not judged in {}: {}, and if they are meant to work there, this "
+    "is a mistake"
+)
 _BOUNDED = (
     "assumed that its cache is given no more tokens than it is made for: it takes those beyond "
     "without an error, and their output is wrong, which is a mistake if a caller may give them"
@@ -325,47 +335,23 @@ def _tried(
     if choices.key_heads != "fewer":
         fitted = fitted.but(kv_heads=0)
     parameters = draw(COMPONENT, fitted, choices, np.random.default_rng(1))
-    tokens = _tokens(fitted, sum(chunks))
+    tokens = drawn_tokens(fitted, sum(chunks))
     if moved:
         tokens[:, : chunks[0]] = (tokens[:, : chunks[0]] + 1) % fitted.target_vocabulary
-    inputs = _inputs(tokens, chunks, after, given)
+    inputs = program(tokens, chunks, after, given)
     expected = cached_language_model(Setting(fitted, choices, parameters), *inputs)
     around: AbstractContextManager[None] = undisturbed() if precision else widened()
     held = precision or "float64"
     try:
         with around:
             part = backend.build(COMPONENT, fitted, precision=held)
-            part.load({name: one.astype(held) for name, one in parameters.items()})
+            part.load({name: cast(one, held) for name, one in parameters.items()})
             actual = np.asarray(part(*inputs), dtype=np.float64)
     except Unsupported as refusal:
         return Trial(fitted, inputs, expected, failure=str(refusal), refused=True)
     except Exception as failure:  # code that a user wrote may raise anything
         return Trial(fitted, inputs, expected, failure=f"it raised {summary(failure, 120)}")
     return Trial(fitted, inputs, expected, actual)
-
-
-def _inputs(
-    tokens: Array, chunks: Sequence[int], after: Sequence[int], given: str
-) -> tuple[Array, Array | None, Array | None, Array, Array, Array]:
-    """Return the inputs of a program of which every chunk continues the last one by default."""
-    rows, length = tokens.shape
-    columns = np.arange(length)[None, :]
-    mask = columns >= np.array([0, 1, 3])[:rows, None] if given == "mask" else None
-    if given == "gap":
-        mask = (columns < np.array([4, 3, 2])[:rows, None]) | (columns >= chunks[0])
-    starts = np.array([2, 0, 1])[:rows, None]
-    places = starts + columns if given == "positions" else None
-    if given == "first":
-        of_chunks = np.concatenate([np.arange(one) for one in chunks])
-        places = np.broadcast_to(of_chunks, tokens.shape)
-    earlier = np.array(after or range(-1, len(chunks) - 1))
-    origin = np.tile(np.arange(rows), (len(chunks), 1))
-    return tokens, mask, places, np.array(chunks), earlier, origin
-
-
-def _tokens(sizes: Sizes, length: int) -> Array:
-    rng = np.random.default_rng(length)
-    return rng.integers(0, sizes.target_vocabulary, size=(ROWS, length))
 
 
 def _depends_on_earlier(made: Made, adapter: LanguageAdapter) -> bool:

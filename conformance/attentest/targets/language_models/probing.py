@@ -25,6 +25,10 @@ from attentest_spec.setting import Array, Floats
 
 _START = 0, "the embeddings"
 
+_PLAUSIBLE = 1e3
+"""The size of numbers that gains and biases begin with: of those without any, the memory has some.
+"""
+
 
 @dataclass(frozen=True)
 class Probed:
@@ -98,7 +102,7 @@ def probe_of(built: Building, sizes: Sizes) -> nn.Module:
             if one.dim() > 1:
                 one.copy_(noise * max(min(one.shape[-1], sizes.d_model), 1) ** -0.5)
             else:
-                one.add_(0.3 * noise)
+                one.masked_fill_(~(one.abs() < _PLAUSIBLE), 1.0).add_(0.3 * noise)
     return model
 
 

@@ -9,6 +9,7 @@ from torch import nn
 from attentest.targets.adapt.components import component_named, squashed
 from attentest.targets.adapt.reading import Reading, Unclear
 from attentest.targets.language_models.argument_names import AT_START, MASKS, is_none
+from attentest.targets.language_models.caching import cache_argument
 from attentest.targets.language_models.calling import is_causal
 from attentest.targets.language_models.construction.building import PROBE
 from attentest.targets.language_models.construction.makers import NAMED, makes_language_models
@@ -50,7 +51,8 @@ def is_language_model(thing: Any, reading: Reading, name: str) -> bool:
     model = probe_of(built, PROBE)
     if named or is_causal(model, call):
         return True
-    return means_order(model, thing) and not _MASKED.search(squashed(own))
+    goes_on = means_order(model, thing) or bool(cache_argument(model))  # or by a mask that is given
+    return goes_on and not _MASKED.search(squashed(own))
 
 
 def takes_tokens_alone(thing: type[nn.Module]) -> bool:

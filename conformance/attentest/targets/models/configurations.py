@@ -1,5 +1,6 @@
 """Configuration objects of a whole model: expressions of the fields that its constructor reads."""
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import product
@@ -10,6 +11,9 @@ from attentest.targets.adapt.objects.configuration import Fields, fields_read
 
 _MOST = 6
 """Limit of the fields of one configuration that nothing says."""
+
+_SWITCH = re.compile("(use|is|has|do|with|enable|allow)_")
+"""The first words of names of switches."""
 
 _ON = ("pos", "sinus", "mask", "causal")
 """Words of switches that are on in the design of the paper."""
@@ -53,6 +57,17 @@ class Configurations:
         held = [f"{name}={_made(one)}" for name, one in groups.items()]
         missing = list(dict.fromkeys([*fields.missing, *within]))
         return _made(fields, held, maker), missing
+
+    def switched(self) -> dict[str, str]:
+        """Return the switches that nothing says, all off: names or the code say what they are.
+
+        The code of one that it only stores asks for its truth later.
+        """
+        return {
+            name: str(False)
+            for name, one in self._unknown().items()
+            if (one.asked or _SWITCH.match(name.lower())) and not _holds(one)
+        }
 
     def _unknown(self) -> dict[str, Fields[str]]:
         """Return the stand-ins of the fields that nothing says, by their names."""

@@ -14,6 +14,7 @@ from attentest.targets.adapt.encoders.stack import is_same, replaced
 from attentest.targets.adapt.encoders.wrapping import Wrapping
 from attentest.targets.adapt.parameters.units import squeezed
 from attentest.targets.adapt.probing import undisturbed
+from attentest.targets.adapt.reading import Unclear
 from attentest_spec import CHOICES, Choices
 from attentest_spec.choices import Value
 from attentest_spec.parameters import learned_positions
@@ -21,6 +22,11 @@ from attentest_spec.positional_encoding import table
 from attentest_spec.setting import Setting
 
 _BATCH, _LENGTH = 2, 11
+_IDLE = (
+    "A call of {0} never calls its layers, {1}: its output is the same whatever their parameters "
+    "are. Either that is a mistake, or other code calls them: name the class of one of them, or a "
+    "class of your own that calls them all."
+)
 _NEAR = 1e-4
 """Largest relative difference of sines in single precision, with room."""
 _OFFSETS = (0, 1, 2)
@@ -35,6 +41,10 @@ class Mismatch(Exception):
     """A sum of rows and positions that is that of no option; its text says what it is."""
 
     subject = "what the first of them gets is "
+
+
+class Idle(Unclear):
+    """A class whose layers have no effect on what its call gives; its text is the question."""
 
 
 class _Entered(Exception):
@@ -177,8 +187,37 @@ class Entering:
             except Exception as raised:  # code that a user wrote may raise anything
                 failure = failure or f"{type(raised).__name__}: {raised}"
         if not failure:  # a list of parts, which the loop calls one by one
+            if self._is_without_effect(ids):
+                raise Idle(_IDLE.format(self.wrapping.name, self._layers))
             raise NotRead("its first layer is never called as one module")
         raise NotRead(f"a call failed: {failure}")
+
+    def _is_without_effect(self, ids: Tensor) -> bool:
+        """Say whether no call of the module depends on a parameter of its layers."""
+        held = list(self.wrapping.module.get_submodule(self._layers).parameters())
+        kept = [one.clone() for one in held]
+        try:
+            before = self._outputs(ids)
+            for one in held:
+                one.mul_(-0.5).add_(0.1)
+            after = self._outputs(ids)
+        finally:
+            for one, value in zip(held, kept, strict=True):
+                one.copy_(value)
+        pairs = zip(before, after, strict=False)
+        return bool(before) and bool(held) and all(torch.equal(x, y) for x, y in pairs)
+
+    def _outputs(self, ids: Tensor) -> list[Tensor]:
+        """Return the tensors that calls of the module in evaluation mode give."""
+        found: list[Tensor] = []
+        for given in self.wrapping.calls(ids):
+            try:
+                result = self.wrapping.module.eval()(**given)
+            except Exception:  # code that a user wrote may raise anything
+                continue
+            parts = result if isinstance(result, tuple | list) else [result]
+            found += [one.clone() for one in parts if isinstance(one, Tensor)]
+        return found
 
     def _watch(
         self,

@@ -13,7 +13,7 @@ from torch import nn
 from attentest.targets.adapt.code import Code, Inner, code_of
 from attentest.targets.adapt.components import component_guessed, component_named, squashed
 from attentest.targets.adapt.construction import Construction
-from attentest.targets.adapt.encoders.entering import Entering, NotRead
+from attentest.targets.adapt.encoders.entering import Entering, Idle, NotRead
 from attentest.targets.adapt.encoders.leaving import demand_output
 from attentest.targets.adapt.encoders.pooling import pooling_of
 from attentest.targets.adapt.encoders.wrapping import (
@@ -246,6 +246,8 @@ class _Found:
                 return found
             except NotRead as reason:
                 failures.append(reason)
+            except Idle:
+                raise
             except Unclear as question:
                 failures.append(NotRead(str(question).partition(". ")[0]))
         raise failures[0]

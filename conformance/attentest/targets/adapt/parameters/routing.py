@@ -12,6 +12,7 @@ import torch
 from attentest.analysis.diagnosis.variants import singles
 from attentest.analysis.identify import MEASURED, NONE_FITS, Finding
 from attentest.targets.adapt.adapter import Adapter
+from attentest.targets.adapt.assumptions.one_chosen import demand_division
 from attentest.targets.adapt.code import Code
 from attentest.targets.adapt.components import squashed
 from attentest.targets.adapt.parameters.found import FoundTable
@@ -97,6 +98,8 @@ def demand_weights(
 ) -> None:
     """Raise a question on weights that are none of the spec, or not those of the documentation."""
     _demand_divisor(code, adapter, found, choices)
+    if code.component == COMPONENT:
+        demand_division(code, adapter, found, Choices.of(dict(choices)))
     is_open = code.component == COMPONENT and "routing_weights" not in declared
     if not is_open or choices.get("routing_weights") != "as-scored":
         return

@@ -8,7 +8,6 @@ import inspect
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from enum import Enum
 from itertools import islice, permutations
 from types import SimpleNamespace
 from typing import Any
@@ -18,12 +17,8 @@ from torch import nn
 from attentest.results.text import summary
 from attentest.targets.adapt.components import squashed
 from attentest.targets.adapt.names import HEAD_WIDTH, KEY_HEADS
-from attentest.targets.adapt.objects.configuration import holds_settings
-from attentest.targets.adapt.objects.keyword_settings import KeptFields, is_of_keywords, kept_fields
-from attentest.targets.adapt.objects.made_settings import made_settings
 from attentest.targets.adapt.objects.settings import (
     is_configuration,
-    settings_classes,
     settings_near,
 )
 from attentest.targets.adapt.probing import undisturbed
@@ -32,10 +27,16 @@ from attentest.targets.constants.copies import copied
 from attentest.targets.constants.models import assumed_of, size_constants
 from attentest.targets.kernels import demand_runnable
 from attentest.targets.language_models.construction import parts
+from attentest.targets.language_models.construction.classes import class_of, kept_of
+from attentest.targets.language_models.construction.plain_values import assumed_of as value_assumed
+from attentest.targets.language_models.construction.plain_values import value_of
 from attentest.targets.language_models.construction.settings import (
     EXPERTS,
     FIXED,
     HALF,
+    NO_INNER,
+    REPEATED,
+    REPEATS,
     ROTARY,
     SHARED_HEADS,
     USUAL,
@@ -48,6 +49,7 @@ from attentest.targets.language_models.construction.settings import (
     member_of,
     settings_read,
     with_all_heads,
+    with_own_inner_width,
     without_unread_heads,
 )
 from attentest.targets.models.size_names import sizes_named
@@ -75,9 +77,6 @@ _FREE = ("target_vocabulary", "d_model", "heads", "layers", "d_ff", "max_length"
 
 NEEDED = ("target_vocabulary", "d_model", "heads", "layers")
 """The sizes without which a model is no design, but one model."""
-
-_SETTINGS = ("config", "configuration", "cfg", "args", "settings", "hparams", "hyperparameters")
-"""Last letters of the name of a class of settings."""
 
 
 @dataclass(frozen=True)
@@ -123,6 +122,7 @@ def building(thing: Callable[..., Any], name: str, reading: Reading) -> Building
         failures.append((built.expression, failure))
     others = (
         *(Building(one, space, said) for one, said in with_all_heads(thing, failures, space)),
+        *(Building(one, space, said) for one, said in with_own_inner_width(failures)),
         *_with_constants(thing, name, reading, space, expressions[:2]),
         *_by_maker(thing, name, reading),
     )
@@ -218,7 +218,7 @@ def failure_of(built: Building) -> str:
     wide = [one for one in shapes if one & {PROBE.d_ff, 2 * PROBE.d_ff}]
     packed = any(one.dim() > 2 for one in module.parameters())  # as those of all experts are
     if "d_ff" in built.known and len(wide) < 2 and not packed:  # one may be a table of positions
-        return "it holds no two matrices of the inner width"
+        return NO_INNER
     return ""
 
 
@@ -254,6 +254,7 @@ class Options:
         self.counted = counted or {}
         self.unknown: list[str] = []
         self.open: list[Any] = []
+        self.within: list[str] = []
         self.assumed: Sequence[str] = ()
 
     def expressions(self, thing: Callable[..., Any], name: str) -> Iterator[str]:
@@ -271,6 +272,10 @@ class Options:
             return
         taken = " ".join(filter(None, found.values()))
         free = [f"sizes.{one}" for one in _FREE if f"sizes.{one}" not in taken]
+        if len(required) > len(free) and thing is not self.top:  # fields that nothing may read
+            self.assumed = [*self.assumed, *(value_assumed(own, "None") for own in required)]
+            found |= dict.fromkeys(required, "None")
+            required = []
         for chosen in permutations(free, len(required)):
             codes = {**found, **dict(zip(required, chosen, strict=True))}
             yield f"{name}({', '.join(f'{own}={code}' for own, code in codes.items() if code)})"
@@ -295,6 +300,10 @@ class Options:
             return repr(self.reading.given[own])
         made = self._configuration(own, parameter, arguments) or member_of(parameter, self.space)
         made = made or decodes(own, parameter, self.top)
+        if not made and own not in self.reading.arguments.values():
+            made = value_of(own, parameter, self.top)
+            if made and value_assumed(own, made) not in self.assumed:
+                self.assumed = [*self.assumed, value_assumed(own, made)]
         return made or self._plain(own, list(arguments), default=parameter.default)
 
     def _plain(
@@ -312,7 +321,10 @@ class Options:
         if name in ROTARY and default is not None:
             return HALF
         if name in KEY_HEADS:
-            return SHARED_HEADS
+            others = [one for one in held if one != own and squashed(one) in KEY_HEADS]
+            return REPEATED if name.endswith("groups") and others else SHARED_HEADS
+        if name in REPEATS and any(squashed(one) in KEY_HEADS for one in held):
+            return REPEATED
         if name in HEAD_WIDTH:
             return "sizes.d_model // sizes.heads"
         if name in EXPERTS and (default is inspect.Parameter.empty or is_dense(default)):
@@ -330,67 +342,31 @@ class Options:
         self, own: str, parameter: inspect.Parameter, arguments: Mapping[str, inspect.Parameter]
     ) -> str:
         """Return the expression of the object of settings that `own` gets, "" for none."""
-        made = self._class_of(own, parameter)
-        if made:
-            return next(self.expressions(self.space[made], made), "")
+        made = class_of(self.space, self.top, own, parameter)
+        if made and made not in self.within:
+            self.within.append(made)
+            found = next(self.expressions(self.space[made], made), "")
+            self.within.pop()
+            return found
+        if made:  # settings that are made of settings, as a class is of a dictionary
+            return Options(self.space, self.reading, self.space[made])._namespace(own)
         if is_configuration(own, self.top) and len(arguments) == 1:
             return self._namespace(own)
         return ""
 
-    def _class_of(self, own: str, parameter: inspect.Parameter) -> str:
-        """Return the name of the class of settings that is meant for `own`, "" for none."""
-        classes = {
-            name: one
-            for name, one in self.space.items()
-            if inspect.isclass(one) and one is not self.top and not issubclass(one, nn.Module)
-            if one not in (SimpleNamespace, dict) and _is_near(one, self.top)
-            if not is_of_keywords(one) and not issubclass(one, Enum)
-        }
-        annotated = [name for name, one in classes.items() if one is parameter.annotation]
-        if annotated or (self.top is not None and made_settings(self.top, own).maker):
-            return next(iter(annotated), "")
-        named = is_configuration(own, self.top) or own == "p"
-        if not named or parameter.annotation in (dict, SimpleNamespace):
-            return ""
-        held = [
-            name
-            for name, one in classes.items()
-            if squashed(name).endswith(_SETTINGS) and constructor_arguments(one)
-        ]
-        if len(held) != 1 and self.top is not None:
-            near = settings_classes(self.top, own)
-            held = [one.__name__ for one in near if not is_of_keywords(one)]
-        takes = len(held) == 1 and constructor_arguments(self.space.get(held[0], SimpleNamespace))
-        return held[0] if takes else ""
-
     def _namespace(self, own: str) -> str:
         """Return the expression of a configuration with the fields that the constructor reads."""
-        made = self._kept(own)
+        made = kept_of(self.space, self.top, own)
 
         def fill(name: str, known: Mapping[str, str]) -> str | None:
             if name in self.reading.given:
                 return repr(self.reading.given[name])
             return self._plain(name, [name, *known])
 
-        code, missing, self.assumed = settings_read(self.top, own, fill, made, PROBE)
+        code, missing, assumed = settings_read(self.top, own, fill, made, PROBE)
+        self.assumed = [*self.assumed, *assumed]
         self.unknown += [one for one in missing if one not in self.unknown]
         return code
-
-    def _kept(self, own: str) -> KeptFields:
-        """Return the class whose objects hold what they are made with, or fields that are made."""
-        named = {
-            name: one
-            for name, one in self.space.items()
-            if inspect.isclass(one) and one.__module__ == self.top.__module__
-            if squashed(name).endswith(_SETTINGS)
-        }
-        return kept_fields(named, made_settings(self.top, own).fields)
-
-
-def _is_near(one: type, top: Any) -> bool:
-    """Say whether a class belongs to the module of `top`, or is settings of its package."""
-    home, own = str(top.__module__), one.__module__
-    return own == home or (holds_settings(one) and own.partition(".")[0] == home.partition(".")[0])
 
 
 def _size(name: str) -> str:

@@ -29,7 +29,12 @@ FIXED: Mapping[str, str] = {
 USUAL: Mapping[str, str] = {
     **dict.fromkeys((*RATIO, *words("expansionratio mlpexpansion")), "4"),
     **dict.fromkeys(EPSILON, "1e-5"),
-    **dict.fromkeys(words("bias usebias qkvbias qknorm tieweights tiewordembeddings"), "True"),
+    **dict.fromkeys(
+        words("bias usebias qkvbias qknorm tieweights tiewordembeddings tieembeddings"), "True"
+    ),
+    **dict.fromkeys(words("causal iscausal"), "True"),
+    **dict.fromkeys(words("initstd initializerrange"), "0.02"),
+    **dict.fromkeys(words("batchsize"), "64"),
     **dict.fromkeys(words("ropetheta ropebase theta rotarybase base"), "10000.0"),
 }
 """Values of arguments that are required, and no size."""
@@ -65,17 +70,16 @@ def settings_read(
         optional[name] = None
         return None
 
-    code, missing = _settings_read(top, own, without_experts, kept, sizes)
+    code, missing, off = _settings_read(top, own, without_experts, kept, sizes)
     if any(name in kept.fields for name in optional) or set(optional) & set(missing):
-        return *_settings_read(top, own, fill, kept, sizes), ()
-    return (
-        code,
-        missing,
-        [
-            f"assumed that {own} has no {name}: a model with experts is not judged as a whole"
-            for name in optional
-        ],
-    )
+        code, missing, off = _settings_read(top, own, fill, kept, sizes)
+        return code, missing, [_OFF.format(name) for name in off]
+    said = [_WITHOUT.format(own, name) for name in optional]
+    return code, missing, [*said, *(_OFF.format(name) for name in off)]
+
+
+_OFF = "assumed {0}=False, a switch that nothing says: --give {0}=True judges it with that"
+_WITHOUT = "assumed that {} has no {}: a model with experts is not judged as a whole"
 
 
 def _settings_read(
@@ -84,8 +88,8 @@ def _settings_read(
     fill: Callable[[str, Mapping[str, str]], str | None],
     kept: KeptFields,
     sizes: Sizes,
-) -> tuple[str, Sequence[str]]:
-    """Return the expression of the settings, and the fields that nothing says."""
+) -> tuple[str, Sequence[str], Sequence[str]]:
+    """Return the expression of the settings, the fields that nothing says, and switches."""
 
     def filled(name: str, known: Mapping[str, str]) -> str | None:
         said = fill(name, known)
@@ -94,15 +98,21 @@ def _settings_read(
         beyond = "pad" in name.lower() and is_beyond(kept.fields[name], sizes)
         return "None" if beyond else repr(kept.fields[name])
 
-    made = Configurations(
-        lambda settings: top(**{own: settings}), filled, lambda code: eval(code, {"sizes": sizes})
-    )
+    def reading(fill: Callable[[str, Mapping[str, str]], str | None]) -> Configurations:
+        value = lambda code: eval(code, {"sizes": sizes})  # noqa: E731
+        return Configurations(lambda settings: top(**{own: settings}), fill, value)
+
+    made = reading(filled)
     with undisturbed():
         code, missing = made.without_switches(kept.made)
+        off = made.switched() if missing else {}
+        if off:
+            made = reading(lambda name, known: off.get(name) or filled(name, known))
+            code, missing = made.without_switches(kept.made)
     known = re.findall(r"\b(\w+)=", code)
     later = [one for one in made_settings(top, own).later(top, known) if one in kept.fields]
     more = "".join(f", {one}={filled(one, {})}" for one in later)
-    return code.removesuffix(")") + more + ")", missing
+    return code.removesuffix(")") + more + ")", missing, list(off)
 
 
 def layers_off(
@@ -161,6 +171,12 @@ SHARED_HEADS = "sizes.kv_heads or sizes.heads"
 """The expression of the number of heads of keys."""
 
 
+REPEATED = f"sizes.heads // ({SHARED_HEADS})"
+"""The expression of the number of heads that share one of keys, where both numbers are given."""
+
+REPEATS = words("groupsize nrep nreps numrep kvgroupsize headspergroup numkeyvaluegroups")
+"""Names of the number of heads that share one of keys, next to the number of those."""
+
 SHARING = Sizes(d_model=24, heads=4, kv_heads=2, layers=2)
 ONE = SHARING.but(kv_heads=1)
 """Sizes with fewer heads of keys than of queries."""
@@ -178,6 +194,24 @@ def with_all_heads(
             one = expression.replace(SHARED_HEADS, "sizes.heads")
             said = f"assumed as many heads of keys as of queries: with fewer of them, {failure}"
             yield one, (*doubts_of(thing, one, space), said)
+
+
+NO_INNER = "it holds no two matrices of the inner width"
+"""The failure of a model whose matrices are of another width than it is built with."""
+
+
+def with_own_inner_width(
+    failures: Sequence[tuple[str, str]],
+) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Yield expressions whose inner width is another one, with four times the model's.
+
+    A network may be given that width and take two thirds of it. With each come the doubts of it.
+    """
+    for expression, failure in failures[:2]:
+        found = re.search(r"(\w+)=sizes\.d_ff\b", expression)
+        if failure == NO_INNER and found:
+            said = f"assumed {found[1]}=4 times the width: the inner layer is of another width"
+            yield expression.replace(found[0], f"{found[1]}=4 * sizes.d_model"), (said,)
 
 
 def without_unread_heads(

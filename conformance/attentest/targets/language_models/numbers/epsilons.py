@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from attentest.analysis.identify.norms import EPSILONS
+from attentest.analysis.identify.norms import EPSILONS, OF_DOUBLE
 from attentest.analysis.identify.structure import WEIGHTED
 from attentest.targets.language_models.verifying import TRIED, Inputs, answers, drawn
 from attentest_spec import Backend, Choices
@@ -24,22 +24,35 @@ _CLEARLY = 0.25
 """The part of a difference that is left with another epsilon, if that is the right one."""
 
 
-def closest_epsilons(backend: Backend, declared: Collection[str]) -> dict[str, Value]:
+def closest_epsilons(
+    backend: Backend, declared: Collection[str], precision: str = "float64"
+) -> dict[str, Value]:
     """Return the epsilons in use that give clearly smaller differences than those of `backend`.
 
-    Its code computes in double precision. Those that are `declared` stay as they are.
+    Its code computes in `precision`. Those that are `declared` stay as they are.
     """
     found: dict[str, Value] = {}
     given = _small(drawn(backend, TRIED[0]))
     inputs = np.arange(6)[None, :] % given.sizes.target_vocabulary, None, None
     try:
-        (actual,) = answers(backend, given, [inputs])
+        (actual,) = answers(backend, given, [inputs], precision, wide=precision == "float64")
         for name in _in_use(given.choices):
             if name not in declared:
                 found |= _closest(name, given, inputs, actual)
     except Exception:  # code that a user wrote may raise anything; the calls after this say so
         return {}
     return found
+
+
+def epsilons_in_single(backend: Backend, declared: Collection[str]) -> dict[str, Value]:
+    """Return the epsilon of a `backend` in float32 alone, where it is that of the type of rows.
+
+    A norm without an epsilon, as torch has it, takes that one.
+    """
+    held = backend.limits.precisions
+    if backend.choices.get("rms_epsilon") != OF_DOUBLE or "float64" in held:
+        return {}
+    return closest_epsilons(backend, declared, "float32")
 
 
 def _in_use(choices: Choices) -> Iterator[str]:

@@ -1,6 +1,6 @@
 """Attention with a mistake that no choices have, computed step by step."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 import numpy as np
 
@@ -61,7 +61,15 @@ def place_of(
     if mistake.tiled:
         dealt = key if "key" in mistake.tiled else split(maps["value"].output, key.shape[1])
         wrong = [_repeated(reader, mistake, mistake.tiled[0], dealt), *wrong]
-    return next(filter(None, map(reader.trace.place, wrong)), None)
+    return next(filter(None, map(reader.trace.place, _by_head(wrong))), None)
+
+
+def _by_head(wrong: Iterable[Floats]) -> Iterator[Floats]:
+    """Yield the numbers of all heads, and those of the first one, as a class of one computes."""
+    for one in wrong:
+        yield one
+        if one.ndim == 4:
+            yield one[:, 0]
 
 
 def _steps(

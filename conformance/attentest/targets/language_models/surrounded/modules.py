@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from attentest.targets.adapt.wrappers.turned import TURNED_SOURCE
+from attentest.targets.language_models.surrounded.keywords import with_keywords
 
 
 class Generated(nn.Module):
@@ -137,7 +138,7 @@ def called_of(model: nn.Module) -> Callable[..., Any]:
 def signature_of(model: nn.Module) -> inspect.Signature:
     """Return the signature of a call of `model`, or of the part that is in it."""
     if not isinstance(model, OfBlocks):
-        return inspect.signature(called_of(model))
+        return with_keywords(called_of(model))
     tokens = inspect.signature(model.forward).parameters["tokens"]
     block = model.blocks[0]
     own = inspect.signature(getattr(block, "attention", block).forward).parameters

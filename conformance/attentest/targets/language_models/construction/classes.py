@@ -1,0 +1,64 @@
+"""The class of settings that a decoder-only model may get, and the fields that it holds."""
+
+import inspect
+from collections.abc import Mapping
+from enum import Enum
+from types import SimpleNamespace
+from typing import Any, get_args
+
+from torch import nn
+
+from attentest.targets.adapt.components import squashed
+from attentest.targets.adapt.objects.configuration import holds_settings
+from attentest.targets.adapt.objects.keyword_settings import KeptFields, is_of_keywords, kept_fields
+from attentest.targets.adapt.objects.made_settings import made_settings
+from attentest.targets.adapt.objects.settings import is_configuration, settings_classes
+from attentest.targets.signatures import constructor_arguments
+
+_SETTINGS = ("config", "configuration", "cfg", "args", "settings", "hparams", "hyperparameters")
+"""Last letters of the name of a class of settings."""
+
+
+def class_of(space: Mapping[str, Any], top: Any, own: str, parameter: inspect.Parameter) -> str:
+    """Return the name of the class of settings that is meant for `own`, "" for none."""
+    classes = {
+        name: one
+        for name, one in space.items()
+        if inspect.isclass(one) and one is not top and not issubclass(one, nn.Module)
+        if one not in (SimpleNamespace, dict) and _is_near(one, top)
+        if not is_of_keywords(one) and not issubclass(one, Enum)
+    }
+    kinds = (parameter.annotation, *get_args(parameter.annotation))
+    annotated = [name for name, one in classes.items() if any(one is kind for kind in kinds)]
+    if annotated or (top is not None and made_settings(top, own).maker):
+        return next(iter(annotated), "")
+    named = is_configuration(own, top) or own == "p"
+    if not named or parameter.annotation in (dict, SimpleNamespace):
+        return ""
+    held = [
+        name
+        for name, one in classes.items()
+        if squashed(name).endswith(_SETTINGS) and constructor_arguments(one)
+    ]
+    if len(held) != 1 and top is not None:
+        near = settings_classes(top, own)
+        held = [one.__name__ for one in near if not is_of_keywords(one)]
+    takes = len(held) == 1 and constructor_arguments(space.get(held[0], SimpleNamespace))
+    return held[0] if takes else ""
+
+
+def kept_of(space: Mapping[str, Any], top: Any, own: str) -> KeptFields:
+    """Return the class whose objects hold what they are made with, or fields that are made."""
+    named = {
+        name: one
+        for name, one in space.items()
+        if inspect.isclass(one) and one.__module__ == top.__module__
+        if squashed(name).endswith(_SETTINGS)
+    }
+    return kept_fields(named, made_settings(top, own).fields)
+
+
+def _is_near(one: type, top: Any) -> bool:
+    """Say whether a class belongs to the module of `top`, or is settings of its package."""
+    home, own = str(top.__module__), one.__module__
+    return own == home or (holds_settings(one) and own.partition(".")[0] == home.partition(".")[0])
