@@ -54,12 +54,14 @@ from attentest.targets.models.recognition import is_whole, makes_models
 from attentest.targets.models.surrounded import OUTSIDE, Surrounded
 from attentest.targets.models.tables.fixed_rows import with_free_rows
 from attentest.targets.models.tables.mapping import table_of
+from attentest.targets.models.tables.norms_in_turn import InTurn, with_own_norms
 from attentest.targets.models.tables.one_table import (
     ONE_TABLE,
     adds_rows,
     shared_positions,
     without_rows,
 )
+from attentest.targets.models.tables.single_numbers import with_columns
 from attentest.targets.models.tables.vocabularies import Vocabulary
 from attentest.targets.models.trials import Building
 from attentest.targets.models.written import Adapter
@@ -132,10 +134,12 @@ def adapt_model(
     """
     with undisturbed():
         built = with_free_rows(building(thing, name, reading))
+        built = built if reading.strict else with_columns(built)
         one_vocabulary = DISTINCT.but(target_vocabulary=DISTINCT.source_vocabulary)
         least = least_width(built, one_vocabulary, name, "the classes of its parts, one by one")
         built, inferred = _inferred(built, name, _documentation(thing), reading)
         demand_effect(built, inferred, name)
+        built = built if reading.strict else with_own_norms(built, inferred)
         found, whole = table_of(built, inferred, name), built
         if shared := shared_positions(built, found):
             if reading.strict:
@@ -363,7 +367,7 @@ def _backend(adapter: Adapter, said: tuple[str, ...]) -> AdaptedWhole:
         "TorchBackend": TorchBackend,
     }
     exec(adapter.body(), space)
-    for one in (Surrounded, Vocabulary):  # the copy in the body is in no module: no pickle
+    for one in (Surrounded, Vocabulary, InTurn):  # the copy in the body is in no module: no pickle
         space[one.__name__] = one
     made: TorchBackend = space["backend"]
     return AdaptedWhole(
