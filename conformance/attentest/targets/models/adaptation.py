@@ -109,7 +109,7 @@ def adapt_class(
         try:
             made: AdaptedWhole = with_number_of_heads(made_by(reading), reading, made_by)
         except Unclear as other:
-            is_built = "could not be built" not in str(other)  # its own question says more then
+            is_built = not _UNBUILT.search(str(other))  # the question of the class says more then
             raise (other if is_built else question) from None
         sentence = f"assumed that {name} is built as {maker.__name__} does, and judged as that"
         head, *rest = made.understood
@@ -230,6 +230,8 @@ def _inferred(built: Building, name: str, doc: str, reading: Reading) -> tuple[B
             raise question from None
 
 
+_UNBUILT = re.compile(r"could not be built|cannot run:")
+"""The words of a question about a function that makes no model."""
 _OVERFLOW = "cannot be converted to type float without overflow"
 _PRECISIONS = re.compile(r"dtype|scalar type|\bDouble\b")
 """The words of a failure of code whose precisions differ."""

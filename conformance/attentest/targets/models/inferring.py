@@ -168,6 +168,7 @@ def infer(built: Building, name: str, doc: str, reading: Reading) -> Inferred:
         if not knows:
             _demand_padding(probe, call, name)
     masked = any("keep" in form.code for form in call.conventions.masks.values())
+    masked = masked or read.takes_pads
     pads = "call" if masked else {2: "both", 1: "one"}.get(len(knows), "fixed")
     against = against_words(call.conventions.masks, said_of_masks(read, doc, reading))
     masks = tuple(_of_masks(call, score, against))

@@ -128,7 +128,7 @@ def size_by_words(name: str, side: str) -> str:
 def _of_one_side(name: str) -> str:
     """Return the size of a name without the word of a side that it begins or ends with."""
     match = re.fullmatch(
-        r"(?:encoder|decoder|enc|dec)(.{3,})|(h|(?:d|n|num).+)(?:encoder|decoder)", name
+        r"(?:encoder|decoder|enc|dec)(.{3,})|(h|(?:d|n|num).+)(?:encoder|decoder|enc|dec)", name
     )
     plain = match and (match[1] or match[2])
     if not plain or re.search(r"(encoder|decoder)", plain):

@@ -14,6 +14,7 @@ from attentest.targets.adapt.code import Code, Inner, code_of
 from attentest.targets.adapt.components import component_guessed, component_named, squashed
 from attentest.targets.adapt.construction import Construction
 from attentest.targets.adapt.encoders.entering import Entering, NotRead
+from attentest.targets.adapt.encoders.images import ImageWrapping, shapes_of_images
 from attentest.targets.adapt.encoders.leaving import demand_output
 from attentest.targets.adapt.encoders.pooling import pooling_of
 from attentest.targets.adapt.encoders.wrapping import (
@@ -69,6 +70,8 @@ def token_encoder(thing: Any, reading: Reading, name: str = "") -> Code | None:
     if not (said or found.tables or guess in ("", "generator")):
         return None  # without a table of tokens, it is that part itself
     asked = replace(reading, component="encoder")
+    if not found.tables and found.alone and (images := found.of_images(thing, own)):
+        return images
     if not found.tables and found.alone:
         return code_of(thing, asked, own) if said == "model" else found.of_features(thing, own)
     return found.code(thing, own)
@@ -202,6 +205,18 @@ class _Found:
                     return self._code(thing, name, *wrapping.inner())
             except Unclear:  # it is no matrix of the input
                 continue
+        return None
+
+    def of_images(self, thing: type[nn.Module], name: str) -> Code | None:
+        """Return the stack in a class that makes rows of the patches of images, None for others."""
+        known = "", self.path, False
+        for image in shapes_of_images(thing, self.module):
+            around = ImageWrapping(
+                name, self.module, self.sizes, self.component, *known, image=image
+            )
+            if around.is_read():
+                demand_least_width(self.built, self.sizes, name, "the class of its layers")
+                return self._code(thing, name, *around.inner())
         return None
 
     def _code(
