@@ -2,14 +2,14 @@
 
 from pathlib import Path
 
-import attentest
 import pytest
 from mistaken_code import adapted, asked_or_broken, broken
 
+import attentest
 from attentest.targets.adapt import Unclear
 from attentest.targets.members import members
 
-VIT = '''
+VIT = """
 import torch
 from torch import nn
 
@@ -54,7 +54,7 @@ class ViT(nn.Module):
         for block in self.blocks:
             x = block(x)
         return self.head(self.norm(x)[:, 0])
-'''
+"""
 TWICE = ("            x = block(x)\n", "            x = block(x) + x\n")
 LINEAR = VIT.replace(
     "nn.Conv2d(channels, dim, kernel_size=patch_size, stride=patch_size)",

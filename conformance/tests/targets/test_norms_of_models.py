@@ -2,11 +2,11 @@
 
 from pathlib import Path
 
-import attentest
 import pytest
 from folders import SUPPORT
 from mistaken_code import adapted, asked_or_broken, broken
 
+import attentest
 from attentest.targets.adapt import Unclear
 
 ANNOTATED = (SUPPORT / "wild_models" / "annotated.py").read_text(encoding="utf-8")

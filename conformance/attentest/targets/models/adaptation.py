@@ -50,6 +50,7 @@ from attentest.targets.models.limits import (
     limits_of,
     with_rounded_heads,
 )
+from attentest.targets.models.logits import scale_of_logits
 from attentest.targets.models.recognition import is_whole, makes_models
 from attentest.targets.models.surrounded import OUTSIDE, Surrounded
 from attentest.targets.models.tables.fixed_rows import with_free_rows
@@ -274,6 +275,7 @@ def _measured(adapter: Adapter, found: FoundTable, reading: Reading) -> AdaptedW
     inferred = {**_kind_of_output(adapter), **adapter.choices, **measured(findings)}
     if not explained:
         inferred |= choices_of_encoder(_backend(adapter, ()), inferred)
+        inferred |= _scale_of_logits(adapter) if "logit_scale" not in inferred else {}
         inferred |= scale_of_one_side(_backend(adapter, ()), inferred)
         inferred |= positions_of_one_side(_backend(adapter, ()), inferred)
     choices = declared_choices(inferred, reading)
@@ -337,6 +339,12 @@ def _kind_of_output(adapter: Adapter) -> dict[str, Value]:
     sums = answer.exp().sum(-1)
     shares = bool((answer <= 0).all()) and torch.allclose(sums, torch.ones_like(sums))
     return {"output": "log-probabilities"} if shares else {}
+
+
+def _scale_of_logits(adapter: Adapter) -> dict[str, Value]:
+    """Return the scale of the logits that a probing call shows, {} for none."""
+    probe = probe_of(adapter.building, DISTINCT.but(target_vocabulary=DISTINCT.source_vocabulary))
+    return scale_of_logits(probe, adapter.inferred.call.compiled(), adapter.table)
 
 
 def _in_single(adapter: Adapter, findings: Mapping[str, Finding]) -> Single | None:

@@ -1,6 +1,7 @@
 """The inference of how a whole model is called: arguments by names, the rest by probing calls."""
 
 import inspect
+import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
@@ -149,6 +150,7 @@ def infer(built: Building, name: str, doc: str, reading: Reading) -> Inferred:
             f"argument was taken for another, say which is which with --argument source=NAME, "
             f"target=NAME, source_mask=NAME or target_mask=NAME, or fix one with --give NAME=VALUE."
             f"{_of_padding_alone(read)}{_FIXED_PRECISION * ('double' in failure.lower())}"
+            f"{_FIXED_LENGTH * _is_of_one_length(failure, built, sizes)}"
         )
     if read.masks and not call.conventions.masks and score < SURE:
         given = filter(None, combinations(read, doc, reading))
@@ -210,6 +212,16 @@ def _of_padding_alone(read: arguments.Arguments) -> str:
     )
 
 
+def _is_of_one_length(failure: str, built: Building, sizes: Sizes) -> bool:
+    """Say whether a call failed because its sequences are shorter than the greatest length."""
+    numbers = [int(one) for one in re.findall(r"\(?\b(\d+)\b\)?", failure)]
+    return "max_length" in built.known and "size" in failure and sizes.max_length in numbers
+
+
+_FIXED_LENGTH = (
+    " Its code seems to take sequences of its greatest length alone, as a table of positions that "
+    "is added whole does: cut it to the length of the input, as in pe[:, : x.size(1)]."
+)
 _NO_PART = "'int' object is not callable"
 _OF_PARTS = (
     "{} is a whole model whose parts are handed to it, and a part cannot be a number ({}).{}"

@@ -55,7 +55,7 @@ _PATTERNS = {
     + _OF_SIDE
     + r"(transformer)?(self)?(attn|attention|mha)?heads?(num|number|count|size)?$",
     "layers": _COUNT
-    + _OF_SIDE
+    + _OF_SIDE * 2
     + r"(transformer)?(layers?|blocks?|stacks?|depth)(num|number|count)?$"
     r"|(num|number|n|total)(of)?(encoders?|decoders?)$",
     "d_ff": r"(d|dim|n|hidden|size)?(of)?(ff|ffn|pff|fc|mlp|pf|feedforward|feedfwd|intermediate|"

@@ -35,8 +35,8 @@ class ImageWrapping(Wrapping):
         """Return how the layers are called, with vectors and nothing else."""
         own = required(self.module)[0]
         seen = self._seen()
-        options = {"layers": self.layers, "tokens": own, "image": self.image, "norm": seen.norm}
-        options |= {"sequence_first": True} if seen.shape[1] == BATCH else {}
+        options: dict[str, Any] = {"layers": self.layers, "tokens": own, "image": self.image}
+        options |= {"norm": seen.norm, "sequence_first": seen.shape[0] != BATCH}
         x = inspect.Parameter("x", inspect.Parameter.POSITIONAL_OR_KEYWORD)
         return Inner(self.path, options), inspect.Signature([x])
 

@@ -79,8 +79,8 @@ def _is_norm(module: nn.Module) -> bool:
     for one, value in zip(own, (1.7, 0.4), strict=False):
         one.fill_(value)
     output: Any = module(x)
-    for one, value in zip(own, before, strict=True):
-        one.copy_(value)
+    for one, kept in zip(own, before, strict=True):
+        one.copy_(kept)
     if not isinstance(output, Tensor) or output.shape != x.shape:
         return False
     numbers = [(1.7, 0.4), (0.4, 1.7)] if len(own) == 2 else [(1.7, 0.0)]
