@@ -232,7 +232,10 @@ class Part(Protocol):
         """Return a fresh build that has loaded this one's saved state (capability `state`)."""
 
     def copied(self, how: str) -> "Part":
-        """Return a copy made by `how`: "deepcopy" or "pickle" (capability `copy`)."""
+        """Return a copy made by `how`: "deepcopy" or "pickle" (capability `copy`).
+
+        Raises Unsupported where it cannot be pickled.
+        """
 
     def moved(self, precision: str = "", device: str = "") -> "Part":
         """Return this part moved to another precision or device (capability `move`)."""
@@ -330,7 +333,7 @@ class Backend(Protocol):
 
     @property
     def title(self) -> str:
-        """What it is, in one line."""
+        """The component in one line."""
 
     @property
     def choices(self) -> Mapping[str, Value]:

@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Place:
-    """Where a canonical parameter lives in a backend.
+    """Place of a canonical parameter in a backend.
 
     `name` is the backend's own name; a `*` in it that stands for no layer stands for every head,
     and the canonical rows are those of the heads, one after the other. `part` = (k, n) means the

@@ -29,7 +29,7 @@ COUNTS = {
     "Swish": (1, 0),
     "Trilu": (3, 15),
 }
-"""How many cases of each operator are judged, and how many are out of scope."""
+"""Number of cases of each operator that are judged, and that are out of scope."""
 
 
 def reason(case: Case) -> str:

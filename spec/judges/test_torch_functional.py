@@ -231,7 +231,7 @@ ORACLES = {
     "scaled_dot_product_attention": "attention",
     "multi_head_attention_forward": "multi_head_attention",
 }
-"""What is judged, where it goes by another name."""
+"""Functions judged under another name."""
 
 
 @pytest.mark.parametrize("name", JUDGES)

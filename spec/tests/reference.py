@@ -29,7 +29,7 @@ ACTIVATIONS: Mapping[str, Callable[[Tensor], Tensor]] = {
     "relu-squared": lambda x: functional.relu(x) * x,
 }
 TORCH = {"projection_bias": "present", "tying": "none"}
-"""What torch's layers cannot do otherwise."""
+"""Choices that torch's layers cannot make otherwise."""
 
 
 def setting(

@@ -42,7 +42,7 @@ class Outcome:
 
     @property
     def uncompared(self) -> str:
-        """Why no numbers of it were compared although it was read, "" where some were."""
+        """The reason that no numbers were compared although it was read, "" where some were."""
         backend = self.backend
         if backend is None or backend.failure or not backend.lacks_numbers:
             return ""

@@ -1,10 +1,12 @@
-"""The folders that users' files put on `sys.path` while they are loaded.
+"""The folders that users' files put on `sys.path` while they are loaded, and those of everybody.
 
-They count for the imports of these files, also later, and for nothing else: `sys.path` is what it
-was after the outermost file is loaded.
+The former count for the imports of these files, also later, and for nothing else: `sys.path` is
+what it was after the outermost file is loaded.
 """
 
+import site
 import sys
+import sysconfig
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -58,3 +60,9 @@ class AddedPaths:
         return next(
             (one for one in folders if any(p.resolve().parent == one for p in places)), None
         )
+
+
+def is_installed(folder: Path) -> bool:
+    """Say whether `folder` holds the standard library or what is installed."""
+    places = [sysconfig.get_path(one) for one in ("stdlib", "platstdlib", "purelib", "platlib")]
+    return folder in {Path(one).resolve() for one in [*places, site.getusersitepackages()]}

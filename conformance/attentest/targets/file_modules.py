@@ -15,6 +15,8 @@ Modules of two folders never mix, and no name outside the namespace changes: `sy
 is, and `sys.modules` gains the private names alone. Classes can be copied, pickled within this
 process, and read by `inspect` and `typing`. A file that is loaded again is the same module for as
 long as no file that was imported from its folder has changed; then all of them are imported anew.
+Where the `__init__.py` of a package fails, as it imports a library that is not there, a second
+attempt goes on with the names that it had defined by then.
 `importlib.import_module` in such code follows the same order. What a library imports by name for
 it, such as the classes in a pickle, is looked up as for everybody. Files of the standard library
 and of installed packages are imported under the names that they have.
@@ -26,9 +28,7 @@ import hashlib
 import importlib
 import importlib.util
 import os
-import site
 import sys
-import sysconfig
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -39,7 +39,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from attentest.targets.added_paths import AddedPaths, restored_path
+from attentest.results.text import summary
+from attentest.targets.added_paths import AddedPaths, is_installed, restored_path
 
 _PREFIX = "_target_"
 _folders: dict[str, "_Folder"] = {}
@@ -203,15 +204,16 @@ def public_names(text: str) -> str:
     return text
 
 
+def failing_packages(module: ModuleType) -> dict[str, str]:
+    """Return the packages of the folder of `module` that raise, each with its exception."""
+    folder = _folders.get(module.__name__.partition(".")[0])
+    failing = folder.failing if folder is not None else {}
+    return {public_names(name): public_names(why) for name, why in failing.items()}
+
+
 def is_private(name: str) -> bool:
     """Say whether `name` is that of a module in a namespace of this file."""
     return name.partition(".")[0] in _folders
-
-
-def is_installed(folder: Path) -> bool:
-    """Say whether `folder` holds the standard library or what is installed."""
-    places = [sysconfig.get_path(one) for one in ("stdlib", "platstdlib", "purelib", "platlib")]
-    return folder in {Path(one).resolve() for one in [*places, site.getusersitepackages()]}
 
 
 class _Folder:
@@ -226,6 +228,8 @@ class _Folder:
         self.files: dict[str, Path] = {}
         self.added = AddedPaths()
         self.others: dict[Path, _Folder] = {}
+        self.failing: dict[str, str] = {}
+        self._tolerant = False
         self._importlib = _Importlib(self)
         _folders[self.name] = self
 
@@ -240,7 +244,30 @@ class _Folder:
         self.files[f"{self.name}.{name}"] = path
         if _Finder not in sys.meta_path:  # before those that know nothing of namespaces
             sys.meta_path.insert(0, _Finder)
-        return importlib.import_module(f"{self.name}.{name}")
+        own = f"{self.name}.{name}"
+        try:
+            return importlib.import_module(own)
+        except Exception:
+            if not self.failing:
+                raise
+            self._tolerant = True
+            with suppress(Exception):
+                return importlib.import_module(own)
+            while self.failing:
+                sys.modules.pop(self.failing.popitem()[0], None)
+            raise
+        finally:
+            self._tolerant = False
+
+    def tolerates(self, module: ModuleType, failure: Exception) -> bool:
+        """Say whether `module` is kept although its code raised `failure`.
+
+        Packages are, in a second attempt: the file that is loaded may not need all they import.
+        """
+        if not hasattr(module, "__path__") or module.__name__ in self.files:
+            return False
+        self.failing[module.__name__] = summary(failure)
+        return self._tolerant
 
     def _other(self, top: str) -> "_Folder | None":
         """Return the namespace of a folder on the path of this one's files that holds `top`."""
@@ -349,7 +376,11 @@ class _Loader(SourceFileLoader):
         own = {**vars(builtins), "__import__": self._folder.import_}
         vars(module)["__builtins__"] = own
         with restored_path():
-            super().exec_module(module)
+            try:
+                super().exec_module(module)
+            except Exception as failure:
+                if not self._folder.tolerates(module, failure):
+                    raise
             self._folder.added.note()
 
 

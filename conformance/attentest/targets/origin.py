@@ -11,6 +11,7 @@ from types import ModuleType
 from typing import Any
 
 from attentest.targets import file_modules
+from attentest.targets.added_paths import is_installed
 
 
 @dataclass(frozen=True)
@@ -77,7 +78,7 @@ def _import_of(module: ModuleType, name: str) -> Origin:
         return Origin(name, (f"from {module.__name__} import {top}",))
     private = file_modules.is_private(module.__name__)
     root, dotted = file_modules.importable(Path(file)) if private else _public(module, Path(file))
-    if file_modules.is_installed(root):
+    if is_installed(root):
         return Origin(name, (f"from {dotted} import {top}",))
     if private and not _can_be_imported(root, dotted, Path(file)):
         return Origin(name, _execution_of(Path(file), top))

@@ -12,6 +12,7 @@ import importlib.util
 import shlex
 import sys
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from inspect import isclass
 from pathlib import Path
 from types import ModuleType
@@ -109,12 +110,28 @@ def _adapted(
     from attentest.targets.adapt.adaptation import adapt
 
     try:
-        return adapt(found, Reading(**reading), name, module)
+        made = adapt(found, Reading(**reading), name, module)
     except Unclear as question:
         names_options = "--" in str(question)
         if reading.keys() - {"strict"} or not target or not names_options:
             raise
         raise Unclear(f"{question} {ELSEWHERE}") from question
+    return made if module is None else _with_failing_packages(made, module)
+
+
+def _with_failing_packages(made: Backend, module: ModuleType) -> Backend:
+    """Return `made` with an assumption for each package that cannot be imported as it is."""
+    from attentest.targets.adapt.adaptation import Adapted
+    from attentest.targets.whole import AdaptedWhole
+
+    said = tuple(
+        f"assumed that it does without what the package {name} imports, which fails here: {why}"
+        for name, why in file_modules.failing_packages(module).items()
+    )
+    if not said or not isinstance(made, Adapted | AdaptedWhole):
+        return made
+    understood = (*made.understood[:1], *said, *made.understood[1:])
+    return replace(made, assumed=(*made.assumed, *said), understood=understood)
 
 
 def is_name(target: str) -> bool:

@@ -13,7 +13,7 @@ from attentest_spec import registry
 _NAME = re.compile(r"[a-z][a-z0-9]*([_-][a-z0-9]+)*")
 _STAND_IN = "newcomer"
 _BESIDE = ("README.md", "pyproject.toml")
-"""What stands beside the package; the rest of the template is the package."""
+"""Files next to the package; the rest of the template is the package."""
 
 
 class Refused(Exception):

@@ -13,7 +13,7 @@ from attentest.views import html
 from attentest_spec.clauses import clauses
 
 CONTRAST = 4.5
-"""What the accessibility guidelines (WCAG, level AA) ask of text of ordinary size."""
+"""Contrast that the accessibility guidelines (WCAG, level AA) ask of text of ordinary size."""
 
 MEASURED = """
 (() => {

@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 from folders import REPOSITORY
-from proof import share
 
 import attentest
 import attentest_spec
@@ -165,7 +164,6 @@ def test_mentions_are_told_from_words() -> None:
     assert not mentions("scratch").search("written from scratch, in a scratch file: run scratchy")
 
 
-@share(4)
 @pytest.mark.parametrize("name", sorted(NAMES))
 def test_no_file_outside_its_folder_names_an_implementation(name: str) -> None:
     own = (NAMES[name], REPOSITORY / "docs", REPOSITORY / "CHANGELOG.md", Path(__file__))

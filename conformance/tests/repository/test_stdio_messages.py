@@ -25,7 +25,7 @@ COMMAND = [sys.executable, "-S", "-E", str(PROGRAM)]
 
 @pytest.fixture
 def messages(monkeypatch: pytest.MonkeyPatch) -> list[tuple[bytes, bytes]]:
-    """What is asked and answered, line by line."""
+    """Requests and answers, line by line."""
     heard: list[tuple[bytes, bytes]] = []
     ask = Pipe.ask
 

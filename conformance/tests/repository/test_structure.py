@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 from folders import REPOSITORY
-from proof import share
 
 SUITE = REPOSITORY / "conformance" / "attentest"
 
@@ -123,7 +122,6 @@ def test_order_of_the_parts_sees_imports_in_every_form(tmp_path: Path, line: str
     assert wrong == ["attentest.results.verdict imports attentest.views.matrix"]
 
 
-@share(3)
 @pytest.mark.parametrize("root", PACKAGES, ids=lambda path: path.name)
 def test_imports_have_no_circle(root: Path) -> None:
     try:

@@ -19,7 +19,7 @@ UNLOADED = {
     "no_python": "SyntaxError",
     "name_raises": "could not be described: ZeroDivisionError",
 }
-"""What cannot be loaded, and words of the reason."""
+"""Targets that cannot be loaded, and words of the reason."""
 
 
 @dataclass(frozen=True)

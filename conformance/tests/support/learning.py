@@ -16,7 +16,7 @@ from attentest_spec import Backend
 from attentest_spec.setting import Array, Floats
 
 SMALL: dict[str, Any] = {"length": 5, "d_model": 8, "heads": 2, "d_ff": 12, "validation": 20}
-"""What is asked for where a test wants a training that takes no time."""
+"""Settings of a training that takes no time."""
 
 PLAIN = reference_backend(Plain, {"tying": "none"}, "plain")
 FUSED = reference_backend(Fused, {"tying": "none"}, "fused")

@@ -26,7 +26,7 @@ def bare(*shape):
 
 
 class Heads(nn.Module):
-    """What every style needs; a style says how it is stored and how it projects."""
+    """Common part of all styles; a style says how it is stored and how it projects."""
 
     def __init__(self, sizes: Sizes):
         super().__init__()

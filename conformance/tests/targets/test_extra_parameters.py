@@ -47,3 +47,15 @@ def test_trained_parameters_alone_are_counted(name: str, status: str, said: str)
     report = attentest.check(f"{FILE}:{name}", "multi_head_attention", clauses=[slug])
     assert report[slug].status == status, str(report)
     assert said in report[slug].message
+
+
+def test_the_switch_that_leaves_a_parameter_out_is_named() -> None:
+    with pytest.raises(Unclear, match=r"--give add_key=False .*: with it the numbers are those of"):
+        attentest.adapted(f"{FILE}:KeyOfItsOwn", "multi_head_attention")
+    report = attentest.check(
+        f"{FILE}:KeyOfItsOwn",
+        "multi_head_attention",
+        given={"add_key": False},
+        clauses=["multi_head_attention.formula"],
+    )
+    assert report.conforms

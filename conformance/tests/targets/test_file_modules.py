@@ -17,6 +17,7 @@ from user_files import write_files
 import attentest
 from attentest.studies.comparison import compare
 from attentest.targets import file_modules, resolve
+from attentest.targets.adapt.adaptation import Adapted
 from attentest_spec.registry import LoadFailure
 
 pytest_plugins = ["pytester"]
@@ -292,6 +293,35 @@ def test_a_file_that_failed_is_tried_again(tmp_path: Path) -> None:
     for _ in range(2):
         with pytest.raises(LoadFailure, match="no"):
             resolve.load(str(path))
+
+
+def test_a_package_that_cannot_be_imported_is_an_assumption(tmp_path: Path) -> None:
+    write_files(
+        tmp_path,
+        package__init="from .model import scale\nimport no_such_library\n",
+        package__model="def scale(d): return d**-0.5",
+        package__layers__init="",
+        package__layers__parts=FUNCTION.replace("from model", "from package"),
+    )
+    place = tmp_path / "package" / "layers" / "parts.py"
+    read = resolve.load(f"{place}:attention")
+    assert isinstance(read, Adapted)
+    assert any("the package package imports, which fails here: " in one for one in read.assumed)
+    assert any("No module named 'no_such_library'" in one for one in read.understood)
+    assert attentest.check(f"{place}:attention", clauses=["attention.formula"]).conforms
+
+
+@pytest.mark.parametrize("own", ["import no_such_library", "from package import later"])
+def test_a_file_that_needs_what_fails_in_its_package_is_not_loaded(
+    tmp_path: Path, own: str
+) -> None:
+    init = "import no_such_library\nlater = 1\n"
+    write_files(
+        tmp_path, package__init=init, package__parts=f"{own}\n{FUNCTION}", model="scale = 1"
+    )
+    for _ in range(2):
+        with pytest.raises(LoadFailure, match="No module named 'no_such_library'"):
+            resolve.load(f"{tmp_path / 'package' / 'parts.py'}:attention")
 
 
 @pytest.mark.parametrize("name", ["my-model", "model.v2", "class"])

@@ -118,7 +118,7 @@ AROUND = {
     "self.mlp(x)": r"the first that are computed nowhere in it are the norms of layers\.0",
     "0 * x + self.mlp(self.post_mlp(x))": "are the sum after layers.0.feed_forward",
 }
-"""What stands in the place of the sum with the experts, and what is asked of it."""
+"""Replacements of the sum with the experts, and the words of their questions."""
 
 
 @pytest.mark.proof

@@ -88,7 +88,7 @@ def checked(folder: Path, target: str, clause: str, **said: Any) -> Any:
 @share(2)
 @pytest.mark.parametrize(("name", "clause"), [("FeedForward", NETWORK), ("Attention", ATTENTION)])
 def test_settings_are_those_that_have_the_fields(tmp_path, name, clause):
-    """What settings compute out of their sizes follows the sizes: the scale, the columns."""
+    """Values that settings compute from their sizes follow the sizes: the scale, the columns."""
     folder = write_files(tmp_path, config=SETTINGS, parts=PARTS, small=FEW)
     report = checked(folder, f"parts.py:{name}", clause)
     assert report.conforms, str(report)

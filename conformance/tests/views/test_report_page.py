@@ -34,7 +34,7 @@ from attentest_spec.clauses import clauses
 
 
 class Parsed(HTMLParser):
-    """What a page consists of: tags with their attributes, and the text in each kind of tag."""
+    """Content of a page: tags with their attributes, and the text in each kind of tag."""
 
     def __init__(self, text: str) -> None:
         super().__init__()

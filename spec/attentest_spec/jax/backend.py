@@ -66,7 +66,7 @@ def _direct(built: Any, parameters: Any, key: Key, *inputs: Any) -> Any:
 
 @dataclass(frozen=True)
 class Recipe:
-    """How one component of a JAX backend is built, initialised, called and mapped.
+    """Recipe of one component of a JAX backend: to build, initialise, call and map it.
 
     `build` takes the sizes and the dtype to compute in, and returns what the others begin with: a
     module, a function or anything else that is hashable, equal where it draws equal parameters.

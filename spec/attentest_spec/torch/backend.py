@@ -44,6 +44,7 @@ from attentest_spec.sizes import Sizes
 from attentest_spec.torch.flops import count_flops
 from attentest_spec.torch.inventory import inventory
 from attentest_spec.torch.meta import OnMeta
+from attentest_spec.torch.pickles import pickled
 from attentest_spec.torch.placement import Placement, random_state, without_tf32
 from attentest_spec.torch.settings import settings, watch
 from attentest_spec.torch.steps import find_homes, observe
@@ -57,7 +58,7 @@ def _direct(built: Any, *inputs: Any) -> Any:
 
 @dataclass(frozen=True)
 class Recipe:
-    """How one component of a torch backend is built, called and mapped.
+    """Recipe of one component of a torch backend: to build, call and map it.
 
     `build` takes the sizes and returns a module or a function. `call` takes what was built and
     the contract's inputs as tensors (masks boolean, True = may be attended) and returns a tensor
@@ -344,16 +345,13 @@ class TorchPart:
     def copied(self, how: str) -> "TorchPart":
         """Return a deep copy or a pickled copy of the module behind the contract.
 
-        Raises :class:`~attentest_spec.names.UnknownName` for any other `how`.
+        Raises :class:`~attentest_spec.names.UnknownName` for any other `how`, and Unsupported where
+        Python refuses to pickle what the module holds, such as a lambda.
         """
         require("way of copying", how, ("deepcopy", "pickle"))
         if how == "deepcopy":
             return self._with(copy.deepcopy(self.module))
-        stored = io.BytesIO()
-        torch.save(self.module, stored)
-        stored.seek(0)
-        # The bytes were written two lines above, by this process: no foreign data is unpickled.
-        return self._with(torch.load(stored, weights_only=False))
+        return self._with(pickled(self.module))
 
     def moved(self, precision: str = "", device: str = "") -> "TorchPart":
         """Return a copy of the module moved to another precision or device."""

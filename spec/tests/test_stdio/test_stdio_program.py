@@ -130,7 +130,7 @@ def test_program_may_refuse_to_release() -> None:
 
 @pytest.fixture
 def messages(monkeypatch: pytest.MonkeyPatch) -> list[tuple[bytes, bytes]]:
-    """What is asked and answered, line by line."""
+    """Requests and answers, line by line."""
     heard: list[tuple[bytes, bytes]] = []
     ask = Pipe.ask
 

@@ -44,7 +44,7 @@ class Variant:
 
     @property
     def text(self) -> str:
-        """What is different, in words."""
+        """The difference, in words."""
         meanings = (
             f"the option {option} of the choice {choice} ({_meaning(choice, option)})"
             for choice, option in self.options.items()

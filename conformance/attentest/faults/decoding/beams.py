@@ -75,7 +75,7 @@ def repeats_forbidden(self: Hooks, model: Script, tokens: Tensor, memory: Tensor
 
 @fault("decoding.pruned-by-margin", "beam-optimum", seam="extend")
 def pruned_by_margin(self: Hooks, totals: Tensor, logs: Tensor, ended: Tensor) -> Tensor:
-    """What is far below the best is pruned, undeclared. The best sequence may begin there."""
+    """A sequence far below the best is pruned, undeclared. The best sequence may begin there."""
     sums = self.correct.extend(totals, logs, ended)
     best = sums.flatten(1).amax(dim=1)[:, None, None]
     return sums.masked_fill(sums < best - 1.0, -1e5)

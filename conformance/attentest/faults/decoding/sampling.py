@@ -132,7 +132,7 @@ def nucleus_one_too_many(self: Hooks, logits: Tensor, whole: Tensor, share: floa
 
 @fault("decoding.everything-filtered", "sampling-keeps-the-best", seam="keep_top_p")
 def everything_filtered(self: Hooks, logits: Tensor, whole: Tensor, share: float) -> Tensor:
-    """Where the best token alone exceeds p, nothing is kept. All probabilities are NaN."""
+    """Nothing is kept when the best token alone exceeds p. All probabilities are NaN."""
     best = whole.softmax(dim=-1).amax(dim=-1, keepdim=True)
     return torch.where(best > share, -torch.inf, self.correct.keep_top_p(logits, whole, share))
 
@@ -154,7 +154,7 @@ def finite_fill(self: Hooks, logits: Tensor, count: int) -> Tensor:
 
 @fault("decoding.rest-not-normalised", "sampling-normalised", seam="normalise_kept")
 def rest_not_normalised(self: Hooks, logits: Tensor) -> Tensor:
-    """What is left is not normalised again. The probabilities sum to less than 1."""
+    """The rest is not normalised again. The probabilities sum to less than 1."""
     return self.correct.normalise_kept(logits) * logits.isfinite().double().mean().to(logits.dtype)
 
 

@@ -108,7 +108,7 @@ def pickled_without_weights(self: Hooks) -> Node:
     return _as(self, _Rebuilt)
 
 
-@fault("model.lambda-inside", "pickle", seam="make_model", kind="loud")
+@fault("model.lambda-inside", "picklable", seam="make_model", kind="wording")
 def lambda_inside(self: Hooks) -> Node:
     """The model holds a lambda. It cannot be pickled for a worker process."""
     model = self.correct.make_model()

@@ -25,7 +25,7 @@ from attentest.views.html.page import page
 KIND = "comparison"
 
 WORKERS = 2
-"""How many backends are asked at a time."""
+"""Number of backends that are asked at a time."""
 
 
 @click.command("compare")

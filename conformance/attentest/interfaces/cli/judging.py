@@ -76,7 +76,7 @@ _OPTIONS = (
 
 @dataclass(frozen=True)
 class Judging:
-    """What was asked of a judging command by its options."""
+    """The options of a judging command."""
 
     slugs: tuple[str, ...]
     dtype: str

@@ -16,7 +16,7 @@ from attentest_spec.registry import LoadFailure
 
 
 class Usage(click.ClickException):
-    """What was asked for cannot be done as asked; exit code 2."""
+    """A request that cannot be met as it is; exit code 2."""
 
     exit_code = 2
 

@@ -13,7 +13,7 @@ from attentest_spec.choices import Value
 
 @dataclass(frozen=True)
 class Account:
-    """What a backend is called, provides, is limited to, declares, shows and draws."""
+    """The name of a backend, its components, limits, declared and measured choices, and draws."""
 
     name: str
     title: str
@@ -41,7 +41,7 @@ class Account:
 
     @property
     def choices(self) -> Choices:
-        """What is declared where the numbers do not contradict it, and what they show where so."""
+        """The declared choice, or the measured one where the numbers contradict it."""
         return Choices.of({name: _settled(one) for name, one in self.findings.items()})
 
     @property

@@ -23,7 +23,7 @@ FORM = (
 
 
 class BadExample(AttentestError, ValueError):
-    """What was given as an example is none; the text says why, and what one looks like."""
+    """An example that is none; the text says why, and gives the form of one."""
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,7 @@ _SAFETY = 8.0
 
 
 class Known(NamedTuple):
-    """What a backend is called, the choices it is taken to make, what it did.
+    """The name of a backend, the choices it is taken to make, its steps.
 
     `told` are the choices that it declares or shows; of the others nothing is known.
     """

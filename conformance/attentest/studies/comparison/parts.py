@@ -34,7 +34,7 @@ class ChoiceRow:
 
     @property
     def why(self) -> str:
-        """Why it matters."""
+        """The reason that it matters."""
         return CHOICES[self.choice].why
 
     @property
@@ -86,7 +86,7 @@ class Flip:
 
 @dataclass(frozen=True)
 class Explanation:
-    """Why `other` gives other numbers than `first`.
+    """The reason that `other` gives other numbers than `first`.
 
     `options` explain the difference: with them flipped the oracle of `first` is as near to `other`
     as `left` says, and none of them can be left out. `silent` are the other choices that differ;

@@ -28,7 +28,7 @@ OUTWARD = ("encode", "decode", RESULT)
 
 @dataclass(frozen=True, order=True)
 class Place:
-    """Which step it is: the component that was called, the part inside of it, the call of it."""
+    """Identity of the step: the component that was called, the part inside of it, its call."""
 
     component: str
     part: str
@@ -42,7 +42,7 @@ class Place:
 
 @dataclass(frozen=True)
 class Event:
-    """What was given at a step, masks left out, and what came of it."""
+    """Inputs of a step, masks left out, and its result."""
 
     inputs: tuple[Floats, ...]
     output: Floats

@@ -37,7 +37,7 @@ class TraceRow:
 
 @dataclass(frozen=True)
 class Trace:
-    """What a backend did with an example, under its `choices`, step by step.
+    """The steps of a backend for an example, under its `choices`.
 
     `parting` tells where it leaves the oracle: its step is "" where it nowhere does.
     """

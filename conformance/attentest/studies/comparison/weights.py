@@ -1,4 +1,4 @@
-"""Which weights of several backends cannot be the same."""
+"""Weights of several backends that cannot be the same."""
 
 from collections.abc import Mapping
 from typing import NamedTuple

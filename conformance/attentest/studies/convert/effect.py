@@ -33,7 +33,7 @@ class Difference:
 
 @dataclass(frozen=True)
 class Effect:
-    """How far memory and output of two models lie apart, computed in `precision`.
+    """The distance between memory and output of two models, computed in `precision`.
 
     Where one of them does not answer, `apart` is empty and `failure` says why.
     """

@@ -1,4 +1,4 @@
-"""Which canonical parameters have a place in the target, and what stands where none is carried."""
+"""Canonical parameters with a place in the target, and the values where none is carried over."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass

@@ -16,7 +16,7 @@ from attentest_spec import Backend, Choices, Sizes
 from attentest_spec.parameters import one_vocabulary
 
 SMALL = Sizes(d_model=32, heads=1, d_ff=10, layers=1, target_vocabulary=11)
-"""What every size is compared with; a quarter of a head is even, with two heads too."""
+"""Sizes that others are compared with; a quarter of a head is even, with two heads too."""
 
 SHOWN = (
     *("layers", "d_model", "heads", "kv_heads", "d_ff"),

@@ -1,4 +1,4 @@
-"""How many floating-point operations a component's matrix products take, by formula.
+"""Number of floating-point operations of a component's matrix products, by formula.
 
 A multiplication with an addition counts as two. Nothing else is counted, as is usual: everything
 that goes number by number (softmax, norms, activations, sums) grows more slowly with the width.
@@ -16,7 +16,7 @@ BOTH_PASSES = 3
 
 @dataclass(frozen=True)
 class Work:
-    """What a component is given: its sizes and choices, `batch` sentences of `length` tokens.
+    """Work of a component: its sizes and choices, `batch` sentences of `length` tokens.
 
     Source and target are equally long.
     """
@@ -28,7 +28,7 @@ class Work:
 
     @property
     def rows(self) -> int:
-        """How many rows of the model's width there are."""
+        """Number of rows of the model's width."""
         return self.batch * self.length
 
 

@@ -1,4 +1,4 @@
-"""How a quantity grows with the length or the width."""
+"""Growth of a quantity with the length or the width."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -22,7 +22,7 @@ from attentest.targets.resolve import Target
 T = TypeVar("T")
 
 AT_A_TIME = 2
-"""How many are loaded, or asked for what they need, at a time; times are taken one by one."""
+"""Number of backends loaded or measured at a time; times are taken one by one."""
 
 Progress = Callable[[int, int], None]
 """Called with the number of steps that are done, and of all."""

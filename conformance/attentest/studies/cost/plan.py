@@ -18,12 +18,12 @@ from attentest_spec.precision import PRECISIONS
 
 
 class BadPlan(AttentestError, ValueError):
-    """What was asked for cannot be measured; the text says why."""
+    """A request that cannot be measured; the text says why."""
 
 
 @dataclass(frozen=True, order=True)
 class Point:
-    """Where something is measured: the length of the sentences and the width of the model."""
+    """A point of measurement: the length of the sentences and the width of the model."""
 
     length: int
     width: int
@@ -78,14 +78,14 @@ class Plan:
 
     @property
     def points(self) -> tuple[Point, ...]:
-        """Where is measured, each place once."""
+        """The points of measurement, each once."""
         over_length = [Point(length, self.width) for length in self.lengths]
         over_width = [Point(self.length, width) for width in self.widths]
         return tuple(dict.fromkeys([*over_length, *over_width]))
 
     @property
     def passes(self) -> tuple[str, str]:
-        """What is measured at each point."""
+        """The quantities measured at each point."""
         return FORWARD, BOTH
 
     def sizes(self, width: int) -> Sizes:
@@ -157,7 +157,7 @@ class Plan:
 
 
 FORWARD, BOTH = "forward", "forward and backward"
-"""What is measured: the output alone, or the output and the gradients of inputs and parameters."""
+"""Passes measured: the output alone, or the output and the gradients of inputs and parameters."""
 
 
 def _positive(name: str, value: int) -> None:

@@ -31,7 +31,7 @@ class Spread:
 
 @dataclass(frozen=True)
 class Measurement:
-    """What one pass of one backend costs at one point.
+    """Cost of one pass of one backend at one point.
 
     `seconds` are those of a call, `ratio` the same against the first backend that has the pass,
     taken round by round.
@@ -60,7 +60,7 @@ class Measurement:
 
 @dataclass(frozen=True)
 class Parameters:
-    """How many numbers a backend is trained by at a width: counted, and by the spec."""
+    """Number of trained parameters of a backend at a width: counted, and by the spec."""
 
     backend: str
     width: int
@@ -75,7 +75,7 @@ class Parameters:
 
 @dataclass(frozen=True)
 class Growth:
-    """How a quantity of a pass of a backend grows over "length" or "width".
+    """Growth of a quantity of a pass of a backend over "length" or "width".
 
     `exponent` is the slope of its logarithm between the two largest sizes, `error` its standard
     error (None where it is not known). `terms` are a, b and c of a + b n + c n^2, nearest at all
@@ -95,7 +95,7 @@ class Growth:
 
 @dataclass(frozen=True)
 class Cost:
-    """What backends cost: at every point, how it grows, and what the paper says of it.
+    """Costs of backends: at every point, their growth, and the paper's figures.
 
     Ratios are to the first of `backends` that has the pass. `layers` is Table 1 of the paper at the
     longest length.

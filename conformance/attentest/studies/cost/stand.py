@@ -36,12 +36,12 @@ YARDSTICK = 256
 """Rows of the square matrices whose product is the yardstick."""
 
 PEAKS = 3
-"""How often a peak is measured; the median counts."""
+"""Number of measurements of a peak; the median counts."""
 
 
 @dataclass(frozen=True)
 class Holding:
-    """What a component holds and needs at one point.
+    """Parameters, operations and memory of a component at one point.
 
     `parameters` are the numbers it is trained by, tied ones counted once. `flops` are those that it
     counts, by pass; the passes that it has are the names in it, with None where it cannot count.

@@ -1,4 +1,4 @@
-"""Where the training starts: weights that are the same for all whose choices give them a place."""
+"""Start of the training: weights that are the same for all whose choices give them a place."""
 
 import re
 import zlib

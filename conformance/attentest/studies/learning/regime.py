@@ -12,13 +12,13 @@ from attentest_spec import CHOICES, Choices, Limits, Setting, Sizes
 from attentest_spec.names import require
 
 EQUAL, OWN = "equal", "own"
-"""Where training starts: at weights that are the same for all, or at each backend's own."""
+"""Start of the training: weights that are the same for all, or each backend's own."""
 
 SPEC = "spec"
 """The parts that train: those of the spec for all, or :data:`OWN` where a backend provides them."""
 
 PRECISIONS = ("float32", "float64")
-"""What can be trained in, the first that all support: half precision needs more than Adam."""
+"""Precisions to train in, the first that all support: half precision needs more than Adam."""
 
 DECAYS = ("decoupled", "coupled")
 
@@ -233,7 +233,7 @@ _NAMES = {
 COUNTS = ("length", "steps", "every", "batch", "validation", "warmup")
 
 POINTS = 20
-"""How often a model is validated where nothing is asked for."""
+"""Number of validations by default."""
 
 
 def _sizes(task: Task, length: int, sizes: Mapping[str, int], kind: str) -> Sizes:

@@ -10,7 +10,7 @@ from attentest.studies.participants import Failure
 from attentest_spec.choices import Value
 
 MEASURES = ("training", "validation", "tokens", "sequences", "trained", "bleu")
-"""What is measured at a point of a curve."""
+"""Quantities measured at a point of a curve."""
 
 HEADINGS = (
     "backend",
@@ -33,7 +33,7 @@ _SHOWN = {"trained": (100, 1, "%"), "bleu": (1, 1, "")}
 
 @dataclass(frozen=True)
 class Point:
-    """Where a model stands after `step` steps.
+    """Measurements of a model after `step` steps.
 
     `training` is its mean loss per token over the steps since the last point, None at the start;
     `validation` the loss on questions that are held out; `tokens` and `sequences` are the shares of

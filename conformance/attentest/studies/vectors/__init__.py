@@ -26,7 +26,7 @@ SCHEMA = "index.schema.json"
 
 @dataclass(frozen=True)
 class Written:
-    """What was written: the folder, the number of cases by component, and the bytes in all."""
+    """The files written: the folder, the number of cases by component, the bytes in all."""
 
     folder: Path
     cases: Mapping[str, int]

@@ -38,7 +38,7 @@ SCOPE = (
 
 
 class Index:
-    """What is told of all cases, in the order in which they are added."""
+    """The entries of all cases, in the order in which they are added."""
 
     def __init__(self, choices: Choices, seed: int, file_format: str) -> None:
         self._choices = choices.as_dict()

@@ -19,7 +19,7 @@ from attentest_spec.parameters import one_vocabulary
 from attentest_spec.setting import Array, Floats
 
 POISON = 1e6
-"""What stands where nobody may look."""
+"""Value at positions that may not be attended."""
 
 PARTS = tuple(name for name in COMPONENTS if name not in STEPWISE)
 """The components with vectors: those that have numbers, and do not decode."""

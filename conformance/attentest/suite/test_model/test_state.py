@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from attentest.harness.copies import cast
-from attentest.harness.errors import Absent, BackendError
+from attentest.harness.errors import Absent, BackendError, Violation
 from attentest.harness.subject import Probe, Subject
 from attentest.harness.tolerances import distance
 from attentest.judging.check import check
@@ -72,6 +72,15 @@ def test_deep_copy(subject: Subject, draw: Draw) -> None:
 @check("model.pickle", examples=2)
 def test_pickle(subject: Subject, draw: Draw) -> None:
     _lives_on(subject, draw, "pickle", "pickled copy")
+
+
+@check("model.picklable", examples=1)
+def test_picklable(subject: Subject, draw: Draw) -> None:
+    case = draw_call(subject, draw)
+    try:
+        case.probe.become("making a pickled copy", lambda part: part.copied("pickle"))
+    except Absent as refusal:
+        raise Violation(f"There is no pickled copy: {refusal.__cause__}.") from refusal
 
 
 def _lives_on(subject: Subject, draw: Draw, how: str, name: str) -> None:

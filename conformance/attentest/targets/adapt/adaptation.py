@@ -16,9 +16,9 @@ from attentest.targets import caches
 from attentest.targets.adapt import calling, options, probing, trust
 from attentest.targets.adapt.adapter import Adapter, unread_methods
 from attentest.targets.adapt.advice.head_numbers import with_number_of_heads
-from attentest.targets.adapt.advice.key_heads import with_own_key_heads
 from attentest.targets.adapt.advice.plain_norms import of_its_numbers
 from attentest.targets.adapt.advice.scale_words import demand_documented_scales
+from attentest.targets.adapt.advice.switches_off import with_switches_off
 from attentest.targets.adapt.advice.trials import answered, switched
 from attentest.targets.adapt.arrays import read_by_library
 from attentest.targets.adapt.assumptions.choices import (
@@ -155,7 +155,7 @@ def adapt(
     except Unclear as question:
         if other := without_forward(thing):
             raise Unclear(other) from question
-        switched(question, with_own_key_heads(thing, asked), asked, read_around)
+        switched(question, with_switches_off(thing, asked, question), asked, read_around)
         return answered(question, thing, asked, read)  # type: ignore[no-any-return]
 
 

@@ -6,6 +6,7 @@ call allows and whose numbers show the contrary is a question: either of the two
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import torch
 
@@ -94,7 +95,7 @@ def adapter_of(code: Code, reading: Reading) -> tuple[Probe, Adapter, list[str]]
 def _forgets_input(probe: Probe, adapter: Adapter) -> bool:
     """Say whether an encoding in the shape of its input does not depend on it."""
     table = adapter.component == "positional_encoding" and not adapter.returns.added
-    return table and ignores_input(probe, adapter)
+    return table and ignores_input(partial(probe.called, adapter), probe.given(adapter))
 
 
 def _with_layout(code: Code, adapter: Adapter, reading: Reading) -> tuple[Probe, Adapter, int, str]:
@@ -181,9 +182,9 @@ def _attempts(code: Code, adapter: Adapter) -> Iterator[Attempt]:
 
 def _shows_other(probe: Probe, adapter: Adapter) -> bool:
     """Say whether one input alone shows that the sequence lies on the other axis."""
-    return (adapter.component in probing.SEQUENCES and probing.swaps_batch(probe, adapter)) or (
-        adapter.component == "positional_encoding" and adds_by_row(probe, adapter)
-    )
+    if adapter.component == "positional_encoding":
+        return adds_by_row(partial(probe.called, adapter), probe.given(adapter))
+    return adapter.component in probing.SEQUENCES and probing.swaps_batch(probe, adapter)
 
 
 def _other_layout(adapter: Adapter) -> str:

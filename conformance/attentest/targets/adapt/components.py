@@ -1,4 +1,4 @@
-"""Which component a piece of code is, by its name."""
+"""The component that a piece of code is, by its name."""
 
 import re
 from itertools import pairwise

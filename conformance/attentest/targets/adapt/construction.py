@@ -89,7 +89,7 @@ class Construction:
 
     @property
     def words(self) -> str:
-        """Which argument gets what, in one phrase."""
+        """The inputs of the arguments, in one phrase."""
         return ", ".join(f"{own}={filling.words}" for own, filling in self.fillings.items())
 
     @property

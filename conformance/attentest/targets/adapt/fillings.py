@@ -11,13 +11,13 @@ from typing import Any
 from torch.nn.functional import relu
 
 from attentest.targets.adapt.components import part_named, squashed
+from attentest.targets.adapt.encoders.image_names import IMAGES, is_of_images
 from attentest.targets.adapt.names import (
     ACTIVATION,
     CLASSES,
     CONFIGURATION,
     EPSILON,
     HEAD_WIDTH,
-    IMAGES,
     INNER,
     KEY_HEADS,
     LAYER_INDEX,
@@ -30,7 +30,6 @@ from attentest.targets.adapt.names import (
     SIZES,
     TEMPERATURE,
     WIDTH,
-    is_of_images,
     words,
 )
 from attentest.targets.adapt.reading import Reading

@@ -1,19 +1,15 @@
 """The layouts of tensors in code that has another one than the contract."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Any, Literal
 
 import torch
 from torch import Tensor
 
 from attentest.targets.adapt.components import squashed
 from attentest.targets.adapt.names import words
-
-if TYPE_CHECKING:
-    from attentest.targets.adapt.adapter import Adapter
-    from attentest.targets.adapt.probing import Probe
 
 NUMBERS = ("ids", "places", "shape", "length")
 """The inputs that a call of a positional encoding may get in the place of vectors."""
@@ -212,18 +208,19 @@ _NEAR = 24
 """Letters before a shape in which the name of its argument is looked for."""
 
 
-def ignores_input(probe: "Probe", adapter: "Adapter") -> bool:
+Inputs = Mapping[str, Any]
+"""The inputs of a call by name."""
+
+
+def ignores_input(call: Callable[[Inputs], object], given: Inputs) -> bool:
     """Say whether the values of its input change nothing: what is computed is a table."""
-    given = probe.given(adapter)
-    moved = {name: value + 1.0 for name, value in given.items()}
-    before, after = probe.called(adapter, given), probe.called(adapter, moved)
+    before, after = call(given), call({name: value + 1.0 for name, value in given.items()})
     return isinstance(before, Tensor) and isinstance(after, Tensor) and torch.equal(before, after)
 
 
-def adds_by_row(probe: "Probe", adapter: "Adapter") -> bool:
+def adds_by_row(call: Callable[[Inputs], Tensor | str], given: Inputs) -> bool:
     """Say whether what is added to zeros follows the first axis and not the second."""
-    given = probe.given(adapter)
-    output = probe.called(adapter, {name: torch.zeros_like(one) for name, one in given.items()})
+    output = call({name: torch.zeros_like(one) for name, one in given.items()})
     if isinstance(output, str) or output.ndim != 3:
         return False
     return bool((output == output[:, :1]).all()) and not bool((output == output[:1]).all())

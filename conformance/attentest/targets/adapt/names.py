@@ -1,7 +1,7 @@
 """The names that people give to arguments, underscores and capitals apart."""
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from attentest.targets.adapt.components import squashed
@@ -65,18 +65,18 @@ ROLES: Mapping[str, Sequence[str]] = {
     ),
     "sublayer": words("sublayer layer fn f func module sublayerfn net"),
 }
-"""What carries an input of the contract, the strongest name first."""
+"""Names that carry an input of the contract, the strongest first."""
 
 ONE_INPUT = words(
     "x inp input inputs hidden hiddenstates h seq src embedded embeddings xs y inputtensor "
     "inputtensors tensor features sequence data"
 )
-"""What carries the one input of self-attention."""
+"""Names that carry the one input of self-attention."""
 
 CONTEXT = words(
     "context memory kv keyvalue keyvalues mem encout encoderoutput y cond xa xkv inputskv inputkv"
 )
-"""What carries keys and values beside it."""
+"""Names that carry keys and values next to it."""
 
 TARGET = words("tgt trg target")
 SOURCE = words("src source")
@@ -92,7 +92,7 @@ SEGMENTS = words(
 """Ids that say to which of two sequences a token belongs."""
 
 KEY_WIDTH = words("dk headdim dhead headsize keydim")
-"""What gets the width of a key."""
+"""Names that get the width of a key."""
 
 OTHER = words("scale temperature generator")
 """Optional arguments of attention that are certainly no mask."""
@@ -108,7 +108,7 @@ OFF = {
     **dict.fromkeys(words("isinfer isinference inference isinfering infer"), False),
     **dict.fromkeys(words("startpos startposition startindex"), 0),
 }
-"""What says nothing of what is computed, with a value that switches it off."""
+"""Names that say nothing of the computation, with a value that switches each off."""
 
 WIDTH = words(
     "dmodel embeddim embedsize hiddensize nembd dim embdim embeddingdim embeddingsize d width "
@@ -221,7 +221,7 @@ SIZES: Mapping[str, Sequence[str]] = {
         "attentionprobsdropoutprob"
     ),
 }
-"""What a constructor calls each size of the contract."""
+"""Names of the sizes of the contract in constructors."""
 
 OF_EXPERTS = ("experts", "chosen_experts")
 """The sizes of a mixture of experts: in other components the words have other meanings."""
@@ -358,34 +358,6 @@ NORM_FACTORIES = words(
 
 CLASSES = words("numclasses nclasses nclass classes numlabels nlabels numclass labels")
 """The number of classes that the head of an encoder tells apart: heads are not judged."""
-
-IMAGE_SIZE = words(
-    "imagesize imgsize imageheight imagewidth imgheight imgwidth imageresolution inputresolution "
-    "imgresolution imageres imgres imgdim imagedim inputsize inputresolution resolution"
-)
-"""The height and width of images."""
-_PATCH_SIZE = words("patchsize patchheight patchwidth patchdim patchlen psize patch")
-_CHANNELS = words(
-    "imchannels imgchannels imagechannels numchannels nchannels inchans inchan colorchannels "
-    "numinputchannels"
-)
-_LOOSE_CHANNELS = words("channels inchannels inputchannels cin inch inc channel inchannel")
-IMAGES: Mapping[str, int] = {
-    **dict.fromkeys(IMAGE_SIZE, 16),
-    **dict.fromkeys(_PATCH_SIZE, 4),
-    **dict.fromkeys([*_CHANNELS, *_LOOSE_CHANNELS], 3),
-    **dict.fromkeys(words("numpatches npatches numpatch numofpatches numberofpatches"), 16),
-}
-"""Settings of encoders of images, which are no sizes: what is made of images is not judged."""
-
-
-def is_of_images(own: str, held: Collection[str]) -> bool:
-    """Say whether an argument by the name `own` is about images, beside the arguments `held`."""
-    if own in _LOOSE_CHANNELS or own in ("inputsize", "resolution", "patch", "patchdim"):
-        sized = [*IMAGE_SIZE, *_PATCH_SIZE]
-        return any(one in sized and one != own for one in held)
-    return own in IMAGES
-
 
 AT_CALLS = {"_attn_implementation": "eager"}
 """Fields of a configuration that are read when a module is called, and not when it is built."""

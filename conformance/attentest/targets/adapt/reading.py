@@ -13,12 +13,12 @@ MASKS = ("keep", "blocks", "additive", "lengths")
 """The meanings of a mask: True may be attended, True is hidden, added to the scores, lengths."""
 
 LAYOUTS = ("batch-first", "sequence-first")
-"""Which axis comes first."""
+"""The first axis of sequences: batch or length."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Reading:
-    """What is settled by the user; all that is empty is read off the code.
+    """Settings of the user; all that is empty is read off the code.
 
     `component` says which one it is. `arguments` maps a word of the contract (an input such as
     "mask", or a size such as "d_model") to the argument that carries it, `given` an argument to a

@@ -1,4 +1,4 @@
-"""Which part of a result is the output, and which are the weights."""
+"""The output and the weights within a result."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -49,7 +49,7 @@ class Returns:
 
     @property
     def words(self) -> str:
-        """What is returned, in one phrase."""
+        """The returned value, in one phrase."""
         if self.added:
             return "the encoding alone, which its caller adds to the input"
         if self.output is None:

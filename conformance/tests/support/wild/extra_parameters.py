@@ -82,3 +82,29 @@ class OfDistances(UnusedScale):
     def forward(self, x, distances=None):
         found = super().forward(x)
         return found if distances is None else found + self.head_scale.sum() * distances
+
+
+class KeyOfItsOwn(nn.Module):
+    """Attention with one key and value that it learns, unless a switch is off."""
+
+    def __init__(self, d_model: int, heads: int, add_key: bool = True) -> None:
+        super().__init__()
+        self.heads = heads
+        self.query = nn.Linear(d_model, d_model)
+        self.key = nn.Linear(d_model, d_model)
+        self.value = nn.Linear(d_model, d_model)
+        self.output = nn.Linear(d_model, d_model)
+        self.own = nn.Parameter(torch.randn(2, 1, 1, d_model)) if add_key else None
+
+    def forward(self, query, key, value):
+        """Attend to the keys, and to the own one."""
+        key, value = self.key(key), self.value(value)
+        if self.own is not None:
+            own = self.own.expand(-1, len(key), -1, -1)
+            key, value = torch.cat([key, own[0]], 1), torch.cat([value, own[1]], 1)
+        q, k, v = (
+            one.view(*one.shape[:2], self.heads, -1).transpose(1, 2)
+            for one in (self.query(query), key, value)
+        )
+        weights = (q @ k.transpose(-1, -2) / q.shape[-1] ** 0.5).softmax(-1)
+        return self.output((weights @ v).transpose(1, 2).flatten(2))

@@ -85,7 +85,7 @@ def switched(question: Unclear, attempts: Iterable[Attempt], reading: Reading, r
             found = read(attempt.added(reading))
         except Exception:  # code that a user wrote may raise anything
             continue
-        if getattr(found, "fits", True):
+        if getattr(found, "fits", True) and not _leaves_parameters(found):
             raise Unclear(f"{question.text} {works(attempt)}") from question
 
 

@@ -13,10 +13,10 @@ from torch import Tensor, nn
 
 from attentest.targets.adapt.code import Inner
 from attentest.targets.adapt.components import squashed
+from attentest.targets.adapt.encoders.image_names import IMAGE_SIZE, IMAGES
 from attentest.targets.adapt.encoders.seen import Seen
 from attentest.targets.adapt.encoders.stack import is_same, replaced
 from attentest.targets.adapt.encoders.wrapping import BATCH, Wrapping, required
-from attentest.targets.adapt.names import IMAGE_SIZE, IMAGES
 from attentest.targets.adapt.probing import undisturbed
 
 _SIZES = (224, 32, 28, 64, 96, 128, 256, 384)

@@ -32,7 +32,7 @@ _RETREATS: tuple[Mapping[str, int], ...] = (
     {"heads": 1},
     {"heads": 1, "layers": 1},
 )
-"""What is changed in the sizes, one set after the other, where a module refuses them."""
+"""Changes to the sizes, one set after the other, for a module that refuses them."""
 
 
 RATIOS = (4, 2, 8, 3)

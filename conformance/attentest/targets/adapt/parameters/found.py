@@ -55,7 +55,7 @@ SECONDS, OF_MODELS = 2.0, 5
 """Time for which the numbers may be asked, and how many times as long of a whole model."""
 
 MOST = 1000
-"""How many maps of a whole component are tried."""
+"""Number of maps of a whole component that are tried."""
 
 
 @dataclass(frozen=True)

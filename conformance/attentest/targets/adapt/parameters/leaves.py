@@ -30,10 +30,10 @@ _PACKINGS = (
     (("query", "key"), ("value",), ("output",)),
     (("query", "key", "value"), ("output",)),
 )
-"""How the four projections lie in two to four parameters."""
+"""Arrangements of the four projections in two to four parameters."""
 
 MOST = 400
-"""How many tables are looked at; four unnamed projections, turned or not, allow 96."""
+"""Number of tables that are compared; four unnamed projections, turned or not, allow 96."""
 
 _MOST_MATRICES = 6
 """More matrices are no network with one inner layer: those of experts allow thousands of tables."""

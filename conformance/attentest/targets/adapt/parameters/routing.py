@@ -42,7 +42,7 @@ SMALL = -10.0
 """Logits of which sigmoids are small, and not below the precision of float32."""
 
 LEAST_ADDED = 1e-8
-"""What may be added to a sum of scores, and shows in no clause."""
+"""Terms that may be added to a sum of scores, and show in no clause."""
 
 _USUAL: Mapping[str, tuple[str, ...]] = {
     "router_scores": ("softmax", "sigmoid"),

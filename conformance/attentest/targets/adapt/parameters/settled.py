@@ -29,7 +29,7 @@ _BIASES = {
     "feed_forward_bias": r"(inner|outer)\.bias$",
     "generator_bias": r"generator\.bias$",
 }
-"""How the names of biases end that a choice leaves out, the component in front of them."""
+"""Endings of the names of biases that a choice leaves out, the component before them."""
 _STACKS = {"encoder": ("",), "decoder": ("",), "model": ("encoder.", "decoder.")}
 
 

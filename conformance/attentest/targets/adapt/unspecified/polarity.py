@@ -60,7 +60,7 @@ def leaning(probe: Probe, adapter: Adapter, role: str, keys: int) -> str:
 
 @dataclass(frozen=True)
 class _Changes:
-    """How much the rows (keys, rows) change with each key under a mask that hides one, and without.
+    """Changes of the rows (keys, rows) with each key under a mask that hides one, and without.
 
     `own` says that a key is a row, too.
     """

@@ -80,7 +80,7 @@ class Mistake:
 
     @property
     def extent(self) -> str:
-        """Where it is, in words, "" for a place that there is one of."""
+        """The place in words, "" for a place that there is one of."""
         return ", in every layer" if self.places == 1 else ""
 
 
