@@ -108,3 +108,43 @@ def test_mistakes_behind_patches_are_found_or_asked_about(
 def test_layers_that_get_more_than_the_last_output_are_a_question(tmp_path: Path) -> None:
     with pytest.raises(Unclear):
         adapted(tmp_path, "ViT", VIT.replace(*TWICE))
+
+
+NESTED = (
+    VIT.replace(
+        "class ViT",
+        """class Stack(nn.Module):
+    def __init__(self, dim, depth, heads, mlp_dim):
+        super().__init__()
+        self.layers = nn.ModuleList(
+            nn.ModuleList([Attention(dim, heads), nn.LayerNorm(dim), nn.LayerNorm(dim),
+            nn.Sequential(nn.Linear(dim, mlp_dim), nn.GELU(), nn.Linear(mlp_dim, dim))])
+            for _ in range(depth)
+        )
+
+    def forward(self, x):
+        for attn, norm, other, mlp in self.layers:
+            x = x + attn(norm(x))
+            x = x + mlp(other(x))
+        return x
+
+
+class ViT""",
+    )
+    .replace(
+        "nn.ModuleList(Block(dim, heads, mlp_dim) for _ in range(depth))",
+        "Stack(dim, depth, heads, mlp_dim)",
+    )
+    .replace(
+        "        for block in self.blocks:\n            x = block(x)\n",
+        "        x = self.blocks(x)\n",
+    )
+)
+
+
+@pytest.mark.proof
+def test_a_stack_that_gets_the_rows_is_judged_alone(tmp_path: Path) -> None:
+    backend = adapted(tmp_path, "ViT", NESTED)
+    assert "blocks is judged, and nothing else of it" in "\n".join(backend.understood)  # type: ignore[attr-defined]
+    assert not broken(backend, "encoder.formula")
+    assert asked_or_broken(tmp_path, "ViT", NESTED, "x + attn(norm(x))", "attn(norm(x))")

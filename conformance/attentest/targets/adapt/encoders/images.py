@@ -69,6 +69,22 @@ class ImageWrapping(Wrapping):
         *lead, width = seen.shape
         return not seen.several and width == self.sizes.d_model and self._has_rows(lead)
 
+    def enters(self, path: str) -> bool:
+        """Say whether a call gives the module at `path` rows as wide as the model, and no more."""
+        given: list[Any] = []
+
+        def enter(call: Callable[..., Any], *args: Any, **named: Any) -> Any:
+            given.append([*args, *named.values()])
+            return call(*args, **named)
+
+        inside = self.module.get_submodule(path)
+        with suppress(Exception), undisturbed(), replaced(inside, enter):
+            self.module(self._images())
+        if len(given) != 1 or len(given[0]) != 1 or not isinstance(given[0][0], Tensor):
+            return False
+        *lead, width = given[0][0].shape
+        return width == self.sizes.d_model and self._has_rows(lead)
+
     def _has_rows(self, lead: list[int]) -> bool:
         return len(lead) == 2 and BATCH in lead and max(lead) >= _LEAST
 
@@ -82,6 +98,11 @@ class ImageWrapping(Wrapping):
         with suppress(Exception), undisturbed(), seen:
             self.module(self._images())
         return seen
+
+
+def takes_images(thing: type[nn.Module]) -> bool:
+    """Say whether a class is built with the size of images."""
+    return any(squashed(one) in IMAGE_SIZE for one in inspect.signature(thing).parameters)
 
 
 def shapes_of_images(thing: type[nn.Module], module: nn.Module) -> Iterator[tuple[int, ...]]:

@@ -14,7 +14,11 @@ from attentest.targets.adapt.code import Code, Inner, code_of
 from attentest.targets.adapt.components import component_guessed, component_named, squashed
 from attentest.targets.adapt.construction import Construction
 from attentest.targets.adapt.encoders.entering import Entering, NotRead
-from attentest.targets.adapt.encoders.images import ImageWrapping, shapes_of_images
+from attentest.targets.adapt.encoders.images import (
+    ImageWrapping,
+    shapes_of_images,
+    takes_images,
+)
 from attentest.targets.adapt.encoders.leaving import demand_output
 from attentest.targets.adapt.encoders.pooling import pooling_of
 from attentest.targets.adapt.encoders.wrapping import (
@@ -41,6 +45,13 @@ _IN_LAYERS = (
     *("feed_forward", "positional_encoding"),
 )
 """Components that a part of the name of a stack may say, as in "PreLayerNormModel"."""
+
+
+_OF_IMAGES = (
+    "{0} takes images, and its layers are what can be judged of it: no call with images of the "
+    "usual sizes showed how they get their rows. Name the class of its layers, {1}, or of its "
+    "encoder."
+)
 
 
 def stack_of(thing: Any, reading: Reading, name: str) -> Code | None:
@@ -72,6 +83,8 @@ def token_encoder(thing: Any, reading: Reading, name: str = "") -> Code | None:
     asked = replace(reading, component="encoder")
     if not found.tables and found.alone and (images := found.of_images(thing, own)):
         return images
+    if not found.tables and found.alone and said == "model" and takes_images(thing):
+        raise Unclear(_OF_IMAGES.format(own, found.layer))
     if not found.tables and found.alone:
         return code_of(thing, asked, own) if said == "model" else found.of_features(thing, own)
     return found.code(thing, own)
@@ -217,6 +230,9 @@ class _Found:
             if around.is_read():
                 demand_least_width(self.built, self.sizes, name, "the class of its layers")
                 return self._code(thing, name, *around.inner())
+            alone = self._sub_module()
+            if alone is not None and around.enters(alone[0].path):
+                return self._code(thing, name, *alone)
         return None
 
     def _code(
