@@ -148,3 +148,11 @@ def test_a_stack_that_gets_the_rows_is_judged_alone(tmp_path: Path) -> None:
     assert "blocks is judged, and nothing else of it" in "\n".join(backend.understood)  # type: ignore[attr-defined]
     assert not broken(backend, "encoder.formula")
     assert asked_or_broken(tmp_path, "ViT", NESTED, "x + attn(norm(x))", "attn(norm(x))")
+
+
+def test_a_class_that_refuses_widths_of_its_sines_is_a_question(tmp_path: Path) -> None:
+    refusing = VIT.replace(
+        "        self.cls_token", "        assert dim % 4 == 0\n        self.cls_token"
+    )
+    with pytest.raises(Unclear, match="cannot be built at a width of 2"):
+        adapted(tmp_path, "ViT", refusing)

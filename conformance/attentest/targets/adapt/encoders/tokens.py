@@ -227,12 +227,11 @@ class _Found:
             around = ImageWrapping(
                 name, self.module, self.sizes, self.component, *known, image=image
             )
-            if around.is_read():
-                demand_least_width(self.built, self.sizes, name, "the class of its layers")
-                return self._code(thing, name, *around.inner())
             alone = self._sub_module()
-            if alone is not None and around.enters(alone[0].path):
-                return self._code(thing, name, *alone)
+            read = around.inner() if around.is_read() else alone
+            if read is not None and (read is not alone or around.enters(read[0].path)):
+                demand_least_width(self.built, self.sizes, name, "the class of its layers")
+                return self._code(thing, name, *read)
         return None
 
     def _code(
