@@ -160,7 +160,8 @@ SIZES: Mapping[str, Sequence[str]] = {
         "numattnheads numqueryheads nqueryheads numkvheads nkvheads kvheads numkeyvalueheads "
         "nkvhead numberofheads nbheads encoderattentionheads decoderattentionheads encoderheads "
         "decoderheads encheads decheads headnum headskv queryheads headsq nattentionheads "
-        "numqheads nqheads qheads numqhead nqhead numheadsq nheadsq noofheads noofqheads"
+        "numqheads nqheads qheads numqhead nqhead numheadsq nheadsq noofheads noofqheads nbhead "
+        "numhead headsnum nbofheads"
     ),
     "layers": words(
         "layers numlayers nlayers nlayer n depth numencoderlayers numdecoderlayers nblocks "
@@ -170,7 +171,7 @@ SIZES: Mapping[str, Sequence[str]] = {
         "ndecoderblocks encodelayers decodelayers nenclayers ndeclayers nenclayer ndeclayer "
         "encoderlayer decoderlayer numencoder numdecoder nencoder ndecoder numblks nblks blks "
         "nooflayers noofblocks noofencoderlayers noofdecoderlayers "
-        "nhiddenlayers"
+        "nhiddenlayers nblayers nblayer nbblocks numblock numlayer"
     ),
     "max_length": words(
         "maxlen maxlength maxseqlen maxseqlength maxpositionembeddings blocksize contextlength "
@@ -307,7 +308,8 @@ TEMPERATURE = words("temperature")
 RATIO = words(
     "mlpratio forwardexpansion expansion expansionfactor ffmult mult ffnratio ratio wideningfactor "
     "ffnmult mlpmult ffexpansion ffnexpansion expansionratio ffratio mlpexpansion multiplier "
-    "ffmultiplier ffnmultiplier mlpmultiplier hiddenmultiplier expandratio forwardmul ffmul mlpmul"
+    "ffmultiplier ffnmultiplier mlpmultiplier hiddenmultiplier expandratio forwardmul ffmul mlpmul "
+    "mlpdimratio ffdimratio hiddenratio hiddendimratio mlpdimmult"
 )
 """The inner width of a feed-forward network as a multiple of the model's."""
 
@@ -356,7 +358,10 @@ NORM_FACTORIES = words(
 )
 """Names of the function or the class that makes the norms of a layer, of their width."""
 
-CLASSES = words("numclasses nclasses nclass classes numlabels nlabels numclass labels")
+CLASSES = words(
+    "numclasses nclasses nclass classes numlabels nlabels numclass labels nbclasses nbclass "
+    "outclasses"
+)
 """The number of classes that the head of an encoder tells apart: heads are not judged."""
 
 AT_CALLS = {"_attn_implementation": "eager"}
