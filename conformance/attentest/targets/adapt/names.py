@@ -122,7 +122,8 @@ WIDTH = words(
     "embeddingdimension modeldimension nunits units outdim encoderembeddim decoderembeddim "
     "encoderdim decoderdim embeddingdims embeddingsdims "
     "querydim contextdim dimensionality attentiondim dhid encodingdim e embeddingssize "
-    "embeddingsdim dcross crossdim dcontext"
+    "embeddingsdim dcross crossdim dcontext normshape ffnnuminput ffnnuminputs hidinfeatures "
+    "mlminfeatures nspinfeatures"
 )
 """The width of the model, input and output widths included."""
 
