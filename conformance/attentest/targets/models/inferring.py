@@ -16,13 +16,14 @@ from attentest.targets.adapt.reading import Reading, Unclear, Uncovered
 from attentest.targets.adapt.ungiven import ungiven
 from attentest.targets.kernels import demand_runnable
 from attentest.targets.models import arguments
-from attentest.targets.models.calling import Call, Conventions
+from attentest.targets.models.calling import FILLED, Call, Conventions
 from attentest.targets.models.combining import MOST, against_words, combinations, said_of_masks
 from attentest.targets.models.forms import Form
 from attentest.targets.models.methods import methods_of
 from attentest.targets.models.probing import (
     Probe,
     hides_by_mask,
+    hides_filling,
     hides_tokens,
     ignores_source,
     is_not_finite,
@@ -85,7 +86,7 @@ def probe_of(built: Building, sizes: Sizes) -> Probe:
         source = torch.Generator().manual_seed(0)
         for one in model.parameters():
             one += 0.2 * torch.randn(one.shape, generator=source, dtype=torch.float64)
-    model.pads = sizes.source_pad, sizes.target_pad
+    model.pads, model.longest = (sizes.source_pad, sizes.target_pad), sizes.max_length
     return Probe(model, sizes, built.doubled, built.widened)
 
 
@@ -131,6 +132,9 @@ def infer(built: Building, name: str, doc: str, reading: Reading) -> Inferred:
     read = plain_call.every_argument
     not_fixed = probe
     call, score, failure = _best(probe, plain_call, combinations(read, doc, reading))
+    if call is None and not reading.strict and _is_of_one_length(failure, built, sizes):
+        plain_call = replace(plain_call, conventions=Conventions(filled=True))
+        call, score, _ = _best(probe, plain_call, combinations(read, doc, reading))
     if call is not None and score < SURE and not call.conventions.masks and not knows:
         for pad in _fixed_pads(probe.model):
             plain = probe_of(built, sizes.but(source_pad=pad, target_pad=pad))
@@ -139,6 +143,9 @@ def infer(built: Building, name: str, doc: str, reading: Reading) -> Inferred:
                 call, score, probe = other, found, plain
             if score == SURE:
                 break
+    if call is not None and call.conventions.filled:
+        hidden = score == SURE and hides_filling(probe, call.compiled())
+        call = call if hidden else None
     if call is None:
         if path := _convolved(probe.model, lambda: _best(probe, plain_call, iter([{}]))):
             raise Uncovered(_NO_TEXT.format(name, path))
@@ -176,13 +183,14 @@ def infer(built: Building, name: str, doc: str, reading: Reading) -> Inferred:
     masks = tuple(_of_masks(call, score, against))
     steps = ["it has no call: encode and then decode are called"] * (call.encoding is not None)
     said = [*steps, read.words, *call.conventions.words, *masks]
-    methods, unhidden = methods_of(probe, call, doc, reading)
+    filled = call.conventions.filled
+    methods, unhidden = ({}, ()) if filled else methods_of(probe, call, doc, reading)
     said += [f"method {one}: {found.arguments.words}" for one, found in methods.items()]
     sure = score == SURE and not against
     inverted = score < SURE and not masked and hides_tokens(probe, call.compiled())
     unread = ignores_source(probe, call.compiled())
     wrong = [*[INVERTED.format(name)] * inverted, *[UNREAD.format(name)] * unread]
-    doubts = (*wrong, *(() if sure else masks), *unhidden)
+    doubts = (*wrong, *[FILLED] * filled, *(() if sure else masks), *unhidden)
     pad = probe.sizes.source_pad if probe is not not_fixed else 0
     untrained = _untrained_rows(probe.model) if pads == "call" and not knows else []
     if len(untrained) == 1:
@@ -379,7 +387,7 @@ def _laid_out(probe: Probe, plain: Call, masks: dict[str, Form]) -> Call | str:
     """Return the call with tokens that lie as the model takes them, or why there is none."""
     failure = ""
     for first in (False, True):
-        how = Conventions(masks, sequence_first=first)
+        how = plain.conventions.but(masks=masks, sequence_first=first)
         found = fitted(probe, replace(plain, conventions=how))
         if isinstance(found, str):
             failure = failure or found

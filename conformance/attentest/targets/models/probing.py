@@ -106,6 +106,28 @@ def hides_by_mask(probe: Probe, call: Callable[..., Any]) -> bool:
     return _agree(short, hidden, slice(None))
 
 
+def hides_filling(probe: Probe, call: Callable[..., Any]) -> bool:
+    """Say whether other numbers in the rows of both ids of padding change no row of the output.
+
+    `call` fills sequences without padding up to the greatest length.
+    """
+    before = probe.output(call, *probe.tokens)
+    pads = sorted({probe.sizes.source_pad, probe.sizes.target_pad})
+    tables = [one for one in _tables(probe) if pads[-1] < len(one) < probe.sizes.max_length]
+    with torch.no_grad():
+        kept = [one[pads].clone() for one in tables]
+        for one in tables:
+            one[pads] += torch.linspace(-1, 2, one.shape[1], dtype=one.dtype).square()
+        after = probe.output(call, *probe.tokens)
+        for one, rows in zip(tables, kept, strict=True):
+            one[pads] = rows
+    if not tables or before is None or after is None:
+        return False
+    free = [one for one in range(before.shape[-1]) if one not in pads]
+    first = free[:1]
+    return _same(before[..., free] - before[..., first], after[..., free] - after[..., first])
+
+
 def _hides_target_padding(probe: Probe, call: Callable[..., Any], place: int) -> bool:
     """Say whether numbers in the row of the target's pad id reach no step that is no padding."""
     source, target = probe.tokens

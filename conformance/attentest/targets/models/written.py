@@ -94,10 +94,12 @@ class Adapter:
                 "    if sizes.heads > 0 and sizes.d_model % sizes.heads:",
                 '        raise Unsupported("the width of a head is no whole number")',
             ]
+        is_filled = self.inferred.call.conventions.filled
         if any("model.pads" in one.source() for one in self._calls()):
             rows += [
                 f"    model = {self.expression()}",
                 "    model.pads = sizes.source_pad, sizes.target_pad",
+                *["    model.longest = sizes.max_length"] * is_filled,
                 "    return model",
             ]
         else:
