@@ -193,10 +193,13 @@ def _set_aside(
 def sampling(given: Setting, logits: Annotated[Floats, "B V"]) -> Annotated[Floats, "B V"]:
     """Return the probabilities to draw the next token by, under the settings in the sizes.
 
-    Logits (B, V) give (B, V), by `temperature`, `top_k` and `top_p`. Choices: `filter_order`,
-    `nucleus`. Source: Fan et al. 2018 (top-k), Holtzman et al. 2019, section 3.1 (top-p).
+    Logits (B, V) give (B, V), by `temperature`, `top_k` and `top_p`; at a temperature of 0 there
+    are none, and all are NaN. Choices: `filter_order`, `nucleus`. Source: Fan et al. 2018 (top-k),
+    Holtzman et al. 2019, section 3.1 (top-p).
     """
     heat = given.sizes.temperature
+    if heat == 0:
+        return np.full_like(logits, np.nan)
     if given.choices.filter_order == "temperature-first":
         return softmax(_filtered(given, logits / heat))
     return softmax(_filtered(given, logits) / heat)

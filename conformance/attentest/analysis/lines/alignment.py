@@ -221,10 +221,11 @@ class Alignment:
         """
         if self.final is None or step.number in self.covered or step.is_leaf:
             return None
-        used = {value.number for value in made_from(self.final)}
+        used = list(made_from(self.final))
+        sites = {(one.made.name, one.made.place) for one in used if one.made is not None}
         called = self.called()
         for operation, after in zip_longest(called, called[1:]):
-            if operation.place is None or any(one.number in used for one in operation.outputs):
+            if operation.place is None or (operation.name, operation.place) in sites:
                 continue
             if after is not None and _is_one_call(operation, after):
                 continue  # a library goes on with it, and returns something else

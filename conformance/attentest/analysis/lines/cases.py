@@ -231,7 +231,7 @@ def called(
     """Yield the backend after a call of `component`, without an exception, the simplest first."""
     kinds = ("none",) if component in _UNMASKED else ("none", "per-sample", "padding", "causal")
     depths = (1, 2) if component in ("encoder", "decoder", "model") else (1,)
-    for layers, mask in product(depths, kinds):
+    for layers, mask, settings in product(depths, kinds, _SETTINGS.get(component, ({},))):
         other = Subject(
             subject.backend,
             choices=subject.choices,
@@ -240,7 +240,7 @@ def called(
             device=subject.device,
         )
         try:
-            _call(other, component, method, mask, layers, lengths)
+            _call(other, component, method, mask, layers, lengths, settings)
         except (Absent, BackendError, Violation, ValueError, LookupError):
             continue
         yield other
@@ -258,15 +258,32 @@ _UNMASKED = (
     "padding_mask",
     "causal_mask",
     "target_mask",
+    "sampling",
 )
+
+_SETTINGS: Mapping[str, Sequence[Mapping[str, Any]]] = {
+    "sampling": (
+        {"temperature": 0.5},
+        {"top_k": 4},
+        {"top_p": 0.6},
+        {"temperature": 1.6, "top_k": 9, "top_p": 0.7},
+    )
+}
+"""Sizes of the calls of a component whose formula depends on settings, one set for each."""
 
 
 def _call(
-    subject: Subject, component: str, method: str, mask: str, layers: int, lengths: Lengths = USUAL
+    subject: Subject,
+    component: str,
+    method: str,
+    mask: str,
+    layers: int,
+    lengths: Lengths = USUAL,
+    settings: Mapping[str, Any] | None = None,
 ) -> None:
-    """Build the component at sizes of its own, and call it once."""
+    """Build the component at sizes of its own, with the `settings` among them, and call it once."""
     limits, choices = subject.limits, subject.choices
-    sizes = sizes_within(limits, choices, lengths, layers)
+    sizes = sizes_within(limits, choices, lengths, layers).but(**(settings or {}))
     rng = np.random.default_rng(lengths.seed)
     drawn = draw_parameters(component, sizes, choices, rng)
     given = {name: cast(one, subject.precision) for name, one in drawn.items()}

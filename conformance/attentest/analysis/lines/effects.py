@@ -169,10 +169,14 @@ def weak_fill(subject: Subject, steps: Sequence[Step]) -> Location | None:
     return None
 
 
+_DRAWING = ("sampling",)
+"""Components whose task is to draw."""
+
+
 def draw_in_evaluation(subject: Subject, steps: Sequence[Step]) -> Location | None:
     """Return the first line that draws random numbers in evaluation mode."""
     for step, part in _parts(subject, steps):
-        if step.question is None or _trains(part):
+        if step.question is None or step.question.probe.component in _DRAWING or _trains(part):
             continue
         seen = _Effects()
         seen.run(lambda: step.ask(part))  # noqa: B023

@@ -112,6 +112,8 @@ class Inputs:
                 return self.source(), self.target()
             case "language_model":
                 return (self.target(),)
+            case "sampling":
+                return (self.floats(batch, self.sizes.target_vocabulary),)
             case "rotary":
                 return self.floats(batch, self.sizes.heads, queries, head), self.places(queries)
             case _:

@@ -282,7 +282,12 @@ def _one_too_many(
             continue
         if all(len(one.inputs) > number for one in runs):
             puts = {one.number: one.inputs[number].array for one in runs}
-            yield Finding(operation, pieces[0].step, puts, kept=value)
+            undone = operation.name in _SORTING  # a later line may lack, which undoes the order
+            yield Finding(operation, pieces[0].step, puts, kept=value, open=undone)
+
+
+_SORTING = ("sort", "argsort", "topk", "msort")
+"""The functions whose second result says where the sorted numbers were."""
 
 
 def _left_out(

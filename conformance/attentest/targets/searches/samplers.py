@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor
+from torch.nn.functional import one_hot
 from torch.overrides import TorchFunctionMode
 
 from attentest.results.text import summary as in_short
@@ -58,7 +59,7 @@ class _Draws(TorchFunctionMode):
         """Call `function`, and keep what `multinomial` is given."""
         if function not in (torch.multinomial, Tensor.multinomial):
             return function(*args, **(kwargs or {}))
-        self.weights.append((args[0] if args else kwargs["input"]).detach().clone())
+        self.weights.append(args[0] if args else kwargs["input"])
         with torch.random.fork_rng(devices=[]):
             found = function(*args, **(kwargs or {}))
         return found if self.place is None else torch.full_like(found, self.place)
@@ -125,10 +126,8 @@ def _placed(shares: Tensor, rows: Tensor, drawn: Callable[[int], Any]) -> Tensor
         return shares
     if not few or len(known) < count:
         raise Unsupported("it draws from sorted tokens, and not all of them can be looked at")
-    found = torch.zeros(rows.shape, dtype=shares.dtype)
-    for place, one in known.items():
-        found.scatter_add_(1, one[:, None], shares[:, place, None])
-    return found
+    where = torch.stack([one_hot(known[place], ids) for place in shown], dim=1)  # (B, P, V)
+    return (shares[:, None] @ where.to(shares.dtype))[:, 0]
 
 
 _FEW = 64
@@ -164,7 +163,7 @@ def _of_result(result: Any, rows: Tensor) -> Tensor:
         return own if is_whole else own.softmax(dim=-1)
     if (tokens := _tokens(found, len(rows))) is not None:
         # Nothing was drawn: without noise this is the only token that can come.
-        return torch.nn.functional.one_hot(tokens, rows.shape[-1]).to(rows.dtype)
+        return one_hot(tokens, rows.shape[-1]).to(rows.dtype)
     raise ValueError(f"it returned a tensor of the shape {tuple(found.shape)}")
 
 

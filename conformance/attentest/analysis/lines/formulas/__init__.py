@@ -17,6 +17,7 @@ from attentest.analysis.lines.formulas.multi_head_attention import multi_head_at
 from attentest.analysis.lines.formulas.positions import positions
 from attentest.analysis.lines.formulas.rms_norm import rms_norm
 from attentest.analysis.lines.formulas.rotary import rotary
+from attentest.analysis.lines.formulas.sampling import sampling
 from attentest.analysis.lines.formulas.vocabulary import embedding, generator
 
 Inputs = Mapping[str, Any]
@@ -117,6 +118,7 @@ _COMPONENTS: Mapping[str, Callable[[Formula, _Leaves], Step]] = {
     "residual": _residual,
     "embedding": lambda formula, given: embedding(formula, "", given("tokens", "BL")),
     "positional_encoding": lambda formula, given: positions(formula, "", given("x", "BLD")),
+    "sampling": lambda formula, given: sampling(formula, given("logits", "BV")),
     "loss": lambda formula, given: loss(formula, given("output", "BTV"), given("target", "BT")),
     "generator": lambda formula, given: generator(formula, "", given("x", "ABLD")),
     "encoder_layer": _encoding(layers.encoder_layer),
