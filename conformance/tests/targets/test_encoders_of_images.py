@@ -7,6 +7,7 @@ from mistaken_code import adapted, asked_or_broken, broken
 
 import attentest
 from attentest.targets.adapt import Unclear
+from attentest.targets.adapt.encoders.image_names import is_of_images
 from attentest.targets.members import members
 
 VIT = """
@@ -156,3 +157,8 @@ def test_a_class_that_refuses_widths_of_its_sines_is_a_question(tmp_path: Path) 
     )
     with pytest.raises(Unclear, match="cannot be built at a width of 2"):
         adapted(tmp_path, "ViT", refusing)
+
+
+def test_a_width_beside_a_height_is_that_of_images() -> None:
+    assert is_of_images("width", ["height", "width", "dim"])
+    assert not is_of_images("width", ["patchsize", "width", "layers"])

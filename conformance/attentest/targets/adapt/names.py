@@ -137,7 +137,7 @@ INNER = words(
     "dimhidden ffnsize nhidden ffinnerdim inner feedforwarddimension nstate numff "
     "intermediatefeatures ffndimension nmlphidden mlpsize mlpwidth mlphidden filtersize "
     "mlphiddendim linearunits eunits dinnerhid innerhid feedforwardnumhidden ffnumhidden "
-    "numhiddenff dffn moeintermediatesize moeinterdim moeintermediatedim"
+    "numhiddenff dffn mlpunits moeintermediatesize moeinterdim moeintermediatedim"
 )
 """The inner width of a feed-forward network; some are the model's where no other name is."""
 
@@ -162,7 +162,7 @@ SIZES: Mapping[str, Sequence[str]] = {
         "nkvhead numberofheads nbheads encoderattentionheads decoderattentionheads encoderheads "
         "decoderheads encheads decheads headnum headskv queryheads headsq nattentionheads "
         "numqheads nqheads qheads numqhead nqhead numheadsq nheadsq noofheads noofqheads nbhead "
-        "numhead headsnum nbofheads"
+        "numhead headsnum nbofheads nbrheads"
     ),
     "layers": words(
         "layers numlayers nlayers nlayer n depth numencoderlayers numdecoderlayers nblocks "
@@ -172,7 +172,8 @@ SIZES: Mapping[str, Sequence[str]] = {
         "ndecoderblocks encodelayers decodelayers nenclayers ndeclayers nenclayer ndeclayer "
         "encoderlayer decoderlayer numencoder numdecoder nencoder ndecoder numblks nblks blks "
         "nooflayers noofblocks noofencoderlayers noofdecoderlayers "
-        "nhiddenlayers nblayers nblayer nbblocks numblock numlayer"
+        "nhiddenlayers nblayers nblayer nbblocks nbrlayers nbrblocks nbrencoderblocks "
+        "numblock numlayer"
     ),
     "max_length": words(
         "maxlen maxlength maxseqlen maxseqlength maxpositionembeddings blocksize contextlength "
@@ -361,7 +362,7 @@ NORM_FACTORIES = words(
 
 CLASSES = words(
     "numclasses nclasses nclass classes numlabels nlabels numclass labels nbclasses nbclass "
-    "outclasses"
+    "nbrclasses outclasses"
 )
 """The number of classes that the head of an encoder tells apart: heads are not judged."""
 

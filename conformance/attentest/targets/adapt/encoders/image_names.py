@@ -17,6 +17,7 @@ _CHANNELS = words(
 _LOOSE_CHANNELS = words("channels inchannels inputchannels cin inch inc channel inchannel")
 IMAGES: Mapping[str, int] = {
     **dict.fromkeys(IMAGE_SIZE, 16),
+    **dict.fromkeys(("height", "width"), 16),
     **dict.fromkeys(_PATCH_SIZE, 4),
     **dict.fromkeys([*_CHANNELS, *_LOOSE_CHANNELS], 3),
     **dict.fromkeys(words("numpatches npatches numpatch numofpatches numberofpatches"), 16),
@@ -26,6 +27,8 @@ IMAGES: Mapping[str, int] = {
 
 def is_of_images(own: str, held: Collection[str]) -> bool:
     """Say whether an argument by the name `own` is about images, beside the arguments `held`."""
+    if own in ("height", "width"):  # a width alone is that of the model
+        return {"height", "width"} <= set(held)
     if own in _LOOSE_CHANNELS or own in ("inputsize", "resolution", "patch", "patchdim"):
         sized = [*IMAGE_SIZE, *_PATCH_SIZE]
         return any(one in sized and one != own for one in held)
