@@ -35,9 +35,17 @@ class _Watch(KernelWatch):  # type: ignore[no-untyped-call]
         super().__init__()
         self.single = False
         self.rounded = False
+        self.mixed = False
 
     def seen(self, func: Any, given: Sequence[Tensor], made: Sequence[Tensor]) -> None:
-        """Note whether one of the tensors, of any shape, is in single precision."""
+        """Note whether one of the tensors, of any shape, is in single precision.
+
+        Attention in double precision that is given a mask in single precision is `mixed`: the
+        kernel of torch for a CPU reads other numbers out of such a mask.
+        """
+        if func._overloadpacket.__name__ in _ATTENTION:
+            kinds = {one.dtype for one in given if one.is_floating_point()}
+            self.mixed |= {torch.float32, torch.float64} <= kinds
         self.single |= any(one.dtype == torch.float32 and one.numel() for one in [*given, *made])
         self.rounded |= any(_has_fractions(one) for one in made if one.dtype == torch.float32)
 
@@ -45,6 +53,10 @@ class _Watch(KernelWatch):  # type: ignore[no-untyped-call]
         """Note whether tensors of any shape have the digits of single precision."""
         if any(_has_digits_of_single(one) for one in numbers):
             self.single = self.rounded = True
+
+
+_ATTENTION = ("_scaled_dot_product_flash_attention_for_cpu",)
+"""The kernels of attention that do not convert a mask to the precision of the queries."""
 
 
 def _has_digits_of_single(numbers: Tensor) -> bool:
@@ -104,6 +116,8 @@ def in_single(
     rest = tuple(one for one in backend.limits.precisions if one != "float64")
     limits = replace(backend.limits, precisions=rest)
     rounded: Backend = replace(backend, limits=limits)  # type: ignore[type-var]
+    if watch.mixed:
+        return limits, identify(rounded)
     if any(one.status == NONE_FITS and name not in _ROUNDING for name, one in findings.items()):
         again = identify(rounded)
         return (limits, again) if trust.explained(again) or watch.rounded else None

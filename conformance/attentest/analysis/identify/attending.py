@@ -57,6 +57,12 @@ _AS_CLOSE = 4.0
 _SINGLE: Mapping[str, Value] = {"rotary_arithmetic": "float32", "rms_arithmetic": "float32"}
 """The arithmetic of the largest tolerance."""
 
+_MANY = 16
+"""The number of choices that may be near and not fit before the limit is `_OUTSIDE`."""
+
+_OUTSIDE = 10.0
+"""The multiple of a tolerance that no other choices have."""
+
 _SMALL = 1e-3
 """The scale of queries and keys at which epsilons in use show, in single precision as well."""
 
@@ -127,20 +133,25 @@ class _Fitting:
     """Says whether choices explain the answer of a station.
 
     A tolerance costs many evaluations of the reference; those of choices that are near differ
-    little, so that what is far outside of the first one is far outside of its own.
+    little, so that what is far outside of the first one is far outside of its own. Single precision
+    leaves hundreds of choices not far outside: once some do not fit, the limit is nearer.
     """
 
     def __init__(self, station: Station) -> None:
         self.station = station
         self.tolerance: float | None = None
+        self.failed = 0
 
     def __call__(self, choices: Choices) -> bool:
         """Return whether the answer is the reference's under `choices`, up to rounding."""
         if self.tolerance is None:
             self.tolerance = self.station.tolerance(choices.but(**_SINGLE))
-        if self.station.distance(choices) > FAR * self.tolerance:
+        limit = FAR if self.failed < _MANY else _OUTSIDE
+        if self.station.distance(choices) > limit * self.tolerance:
             return False
-        return self.station.fits(choices)
+        fits = self.station.fits(choices)
+        self.failed += not fits
+        return fits
 
 
 def _capped(

@@ -55,6 +55,15 @@ def combinations(
         )
 
 
+def varied(
+    masks: Mapping[str, Form], read: arguments.Arguments, reading: Reading
+) -> Iterator[dict[str, Form]]:
+    """Yield `masks` with another form of one of them: each may have a convention of its own."""
+    meanings = [reading.mask] if reading.mask else ()
+    for own in masks:
+        yield from ({**masks, own: form} for form in forms(read.masks[own], meanings))
+
+
 def said_of_masks(
     read: arguments.Arguments, doc: str, reading: Reading
 ) -> dict[str, tuple[tuple[str, ...], str]]:

@@ -1,7 +1,6 @@
 """The inference of how a whole model is called: arguments by names, the rest by probing calls."""
 
 import inspect
-import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
@@ -17,11 +16,20 @@ from attentest.targets.adapt.ungiven import ungiven
 from attentest.targets.kernels import demand_runnable
 from attentest.targets.models import arguments
 from attentest.targets.models.calling import FILLED, Call, Conventions
-from attentest.targets.models.combining import MOST, against_words, combinations, said_of_masks
+from attentest.targets.models.combining import (
+    ALIKE,
+    MOST,
+    against_words,
+    combinations,
+    said_of_masks,
+    varied,
+)
 from attentest.targets.models.forms import Form
+from attentest.targets.models.lengths import FIXED_LENGTH, is_of_one_length
 from attentest.targets.models.methods import methods_of
 from attentest.targets.models.probing import (
     Probe,
+    fixed_pads,
     hides_by_mask,
     hides_filling,
     hides_tokens,
@@ -30,6 +38,7 @@ from attentest.targets.models.probing import (
     separates_samples,
     shown,
     takes_pads_for_tokens,
+    untrained_rows,
 )
 from attentest.targets.models.results import fitted
 from attentest.targets.models.surrounded import signature_of
@@ -131,12 +140,19 @@ def infer(built: Building, name: str, doc: str, reading: Reading) -> Inferred:
     plain_call = _plain_call(probe, name, reading)
     read = plain_call.every_argument
     not_fixed = probe
-    call, score, failure = _best(probe, plain_call, combinations(read, doc, reading))
-    if call is None and not reading.strict and _is_of_one_length(failure, built, sizes):
+    tried = combinations(read, doc, reading)
+    call, score, failure = _best(probe, plain_call, islice(tried, ALIKE))
+    for others in (*[varied] * len(read.masks), lambda *_: tried):
+        held = call.conventions.masks if call is not None else {}
+        rest = others(held, read, reading) if score < SURE else iter(())
+        other, found, refused = _best(probe, plain_call, rest)
+        failure = failure or refused
+        call, score = (other, found) if found > score else (call, score)
+    if call is None and not reading.strict and is_of_one_length(failure, built, sizes):
         plain_call = replace(plain_call, conventions=Conventions(filled=True))
         call, score, _ = _best(probe, plain_call, combinations(read, doc, reading))
     if call is not None and score < SURE and not call.conventions.masks and not knows:
-        for pad in _fixed_pads(probe.model):
+        for pad in fixed_pads(probe.model):
             plain = probe_of(built, sizes.but(source_pad=pad, target_pad=pad))
             other, found, _ = _best(plain, plain_call, combinations(read, doc, reading))
             if other is not None and (found > score or (found == score and probe is not_fixed)):
@@ -157,7 +173,7 @@ def infer(built: Building, name: str, doc: str, reading: Reading) -> Inferred:
             f"argument was taken for another, say which is which with --argument source=NAME, "
             f"target=NAME, source_mask=NAME or target_mask=NAME, or fix one with --give NAME=VALUE."
             f"{_of_padding_alone(read)}{_FIXED_PRECISION * ('double' in failure.lower())}"
-            f"{_FIXED_LENGTH * _is_of_one_length(failure, built, sizes)}"
+            f"{FIXED_LENGTH * is_of_one_length(failure, built, sizes)}"
         )
     if read.masks and not call.conventions.masks and score < SURE:
         given = filter(None, combinations(read, doc, reading))
@@ -192,7 +208,7 @@ def infer(built: Building, name: str, doc: str, reading: Reading) -> Inferred:
     wrong = [*[INVERTED.format(name)] * inverted, *[UNREAD.format(name)] * unread]
     doubts = (*wrong, *[FILLED] * filled, *(() if sure else masks), *unhidden)
     pad = probe.sizes.source_pad if probe is not not_fixed else 0
-    untrained = _untrained_rows(probe.model) if pads == "call" and not knows else []
+    untrained = untrained_rows(probe.model) if pads == "call" and not knows else []
     if len(untrained) == 1:
         pads, pad = "fixed", untrained[0]
     return Inferred(
@@ -220,16 +236,6 @@ def _of_padding_alone(read: arguments.Arguments) -> str:
     )
 
 
-def _is_of_one_length(failure: str, built: Building, sizes: Sizes) -> bool:
-    """Say whether a call failed because its sequences are shorter than the greatest length."""
-    numbers = [int(one) for one in re.findall(r"\(?\b(\d+)\b\)?", failure)]
-    return "max_length" in built.known and "size" in failure and sizes.max_length in numbers
-
-
-_FIXED_LENGTH = (
-    " Its code seems to take sequences of its greatest length alone, as a table of positions that "
-    "is added whole does: cut it to the length of the input, as in pe[:, : x.size(1)]."
-)
 _NO_PART = "'int' object is not callable"
 _OF_PARTS = (
     "{} is a whole model whose parts are handed to it, and a part cannot be a number ({}).{}"
@@ -307,18 +313,6 @@ def _ungiven(model: nn.Module, call: Call) -> Iterator[str]:
         return
     for one in ("encode", "decode"):
         yield from ungiven(inspect.signature(getattr(model, one)), {*given, "memory"})
-
-
-def _fixed_pads(model: nn.Module) -> list[int]:
-    """Return the ids that may be that of padding in the code of `model`, the likeliest first."""
-    tables = [one for one in model.modules() if isinstance(one, nn.Embedding)]
-    return list(dict.fromkeys([*(n for one in tables if (n := one.padding_idx)), 0, 1, 2, 3]))
-
-
-def _untrained_rows(model: nn.Module) -> list[int]:
-    """Return the ids whose rows the tables of `model` never train, as those of padding."""
-    tables = [one for one in model.modules() if isinstance(one, nn.Embedding)]
-    return sorted({n for one in tables if (n := one.padding_idx) is not None})
 
 
 def _plain_call(probe: Probe, name: str, reading: Reading) -> Call:

@@ -224,3 +224,15 @@ def _same(one: Tensor, other: Tensor, *, every: bool = False) -> bool:
 
 def _agree(one: Tensor | None, other: Tensor | None, rows: slice) -> bool:
     return one is not None and other is not None and _same(one[:, rows], other[:, rows])
+
+
+def fixed_pads(model: nn.Module) -> list[int]:
+    """Return the ids that may be that of padding in the code of `model`, the likeliest first."""
+    tables = [one for one in model.modules() if isinstance(one, nn.Embedding)]
+    return list(dict.fromkeys([*(n for one in tables if (n := one.padding_idx)), 0, 1, 2, 3]))
+
+
+def untrained_rows(model: nn.Module) -> list[int]:
+    """Return the ids whose rows the tables of `model` never train, as those of padding."""
+    tables = [one for one in model.modules() if isinstance(one, nn.Embedding)]
+    return sorted({n for one in tables if (n := one.padding_idx) is not None})
