@@ -75,7 +75,12 @@ READING = "assert int(src.max()) >= 0\n        padding = src == 0"
 @share(2)
 @pytest.mark.parametrize(
     "moving",
-    [MOVED, "table = self.table.to(x)\n        return x + table[: x.size(1)]"],
+    [
+        MOVED,
+        "table = self.table.to(x)\n        return x + table[: x.size(1)]",
+        "table = self.table.to(x.dtype)\n        table = table.cuda() if x.is_cuda else table\n"
+        "        return x + table[: x.size(1)]",
+    ],
 )
 def test_table_that_each_call_moves_is_not_left_behind(tmp_path: Path, moving: str) -> None:
     backend = adapted(tmp_path, "Seq2Seq", CODE.replace(MOVED, moving))

@@ -70,3 +70,12 @@ def test_embedding_that_adds_positions_itself_is_one_question(tmp_path: Path) ->
 def test_other_sums_of_an_embedding_are_caught(tmp_path: Path, wrong: str) -> None:
     right = "self.emb(tokens) + self.pe[: tokens.shape[1]]"
     assert asked_or_broken(tmp_path, "InputEmbedding", CODE, right, wrong, "embedding.lookup")
+
+
+def test_frozen_tables_that_are_computed_are_no_learned_ones(tmp_path: Path) -> None:
+    code = CODE[: CODE.index("class InputEmbedding")]
+    wrong = code.replace("-(math.log(10000.0) / d_model)", "-(math.log(10000.0) * 0.7 / d_model)")
+    assert wrong != code
+    backend = adapted(tmp_path, "PositionalEncoding", wrong)
+    assert broken(backend, "positional_encoding.formula")
+    assert not broken(backend, "positional_encoding.not-trained")

@@ -24,7 +24,7 @@ SOURCE = (SUPPORT / "wild_models" / "namespace.py").read_text(encoding="utf-8")
 LAST = "        self.dropout = args.dropout\n\n    def embed"
 
 
-def adapted(folder: Path, *edits: tuple[str, str]) -> Backend:
+def adapted(folder: Path, *edits: tuple[str, str], **reading: object) -> Backend:
     """Return the model of the namespace with `edits`, as a backend."""
     source = SOURCE
     for old, new in edits:
@@ -32,7 +32,7 @@ def adapted(folder: Path, *edits: tuple[str, str]) -> Backend:
         source = source.replace(old, new)
     path = folder / "namespace.py"
     path.write_text(source, encoding="utf-8")
-    return attentest.adapted(f"{path}:TransformerModel")
+    return attentest.adapted(f"{path}:TransformerModel", **reading)
 
 
 def status(backend: Backend, clause: str) -> Status:
@@ -100,7 +100,7 @@ def test_one_norm_for_all_sublayers_of_a_layer_is_one_question(
     made = [(f"        {one} = nn.LayerNorm(d)\n", "") for one in (last, cross)]
     used = [(f"{one}(", "self.self_attn_layer_norm(") for one in (last, cross)]
     with pytest.raises(Unclear, match="one norm for all sublayers of a layer"):
-        adapted(tmp_path, *made, *used)
+        adapted(tmp_path, *made, *used, strict=True)
 
 
 def test_one_norm_by_several_names_is_one_question(tmp_path: Path) -> None:

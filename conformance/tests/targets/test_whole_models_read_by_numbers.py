@@ -267,4 +267,4 @@ def test_norms_of_one_number_are_the_reason_that_is_given(tmp_path: Path) -> Non
     scalar = WITHOUT_EPSILON.replace("torch.ones(width)", "torch.ones(1)")
     scalar = scalar.replace("torch.zeros(width)", "torch.zeros(1)")
     with pytest.raises(Unclear, match=r"norms that train one number .* such as Norm,"):
-        adapted(tmp_path, "Seq2Seq", scalar)
+        adapted(tmp_path, "Seq2Seq", scalar, strict=True)

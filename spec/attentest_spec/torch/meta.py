@@ -28,7 +28,8 @@ class OnMeta(TorchFunctionMode):
     """A mode in which simple operations on meta get their shape from the same operation on the CPU.
 
     All others are left to torch, which computes some of them from tensors on two devices, as no
-    accelerator does: these raise RuntimeError. Numbers that are read are zeros.
+    accelerator does: these raise RuntimeError. Numbers that are read are zeros. Code that asks for
+    CUDA by name, as by `x.is_cuda` and `x.cuda()`, gets meta as that.
     """
 
     def __torch_function__(
@@ -40,6 +41,10 @@ class OnMeta(TorchFunctionMode):
     ) -> Any:
         """Call `func`, here or on the CPU."""
         named = dict(kwargs or {})
+        if func == _IS_CUDA:
+            return args[0].device.type == "meta"
+        if func is Tensor.cuda:
+            return args[0].to("meta")
         if not _is_simple(func, args, named):
             _demand_one_device(func, args, named)
             return func(*args, **named)
@@ -51,6 +56,9 @@ class OnMeta(TorchFunctionMode):
                 return own
         return torch.empty_like(result, device="meta") if isinstance(result, Tensor) else result
 
+
+_IS_CUDA: Any = Tensor.is_cuda.__get__  # type: ignore[attr-defined]  # the stubs have a bool
+"""The function that answers whether a tensor lies on CUDA."""
 
 _BETWEEN_DEVICES = """
 to type_as copy setitem set expand_as view_as reshape_as broadcast_tensors is_same_size get

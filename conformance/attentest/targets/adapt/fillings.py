@@ -11,6 +11,7 @@ from typing import Any
 from torch.nn.functional import relu
 
 from attentest.targets.adapt.components import part_named, squashed
+from attentest.targets.adapt.encoders.image_names import IMAGES, is_of_images
 from attentest.targets.adapt.names import (
     ACTIVATION,
     CLASSES,
@@ -29,6 +30,7 @@ from attentest.targets.adapt.names import (
     SIZES,
     TEMPERATURE,
     WIDTH,
+    words,
 )
 from attentest.targets.adapt.reading import Reading
 from attentest.targets.models.size_names import ROWS, size_by_words
@@ -79,6 +81,8 @@ def filling_of(
         return fixed(reading.given[own])
     if size in SIZES:
         return Filling(size, attrgetter(size), frozenset([size]), f"sizes.{size}")
+    if component == "encoder" and is_of_images(name, [squashed(one) for one in arguments]):
+        return _of_images(name, parameter)
     if name in TEMPERATURE and component in _WITH_SCORES and is_required(parameter):
         return Filling("sqrt(d_model/heads)", root_of_width, code="head_width(sizes) ** 0.5")
     if (
@@ -119,6 +123,15 @@ def filling_of(
     if is_required(parameter) and is_switch(parameter.annotation):
         return fixed(False)
     return fixed(None) if is_required(parameter) and may_be_none(parameter.annotation) else None
+
+
+def _of_images(name: str, parameter: inspect.Parameter) -> Filling | None:
+    """Return what a setting of images gets where it has no default, or None for one."""
+    if not is_required(parameter) and parameter.default is not None:
+        return None
+    number = IMAGES[name]
+    is_pair = str(parameter.annotation).lower().startswith(("tuple", "typing.tuple"))
+    return fixed((number, number) if is_pair else number)
 
 
 def is_head_width(name: str, default: Any, arguments: Collection[str]) -> bool:
@@ -251,9 +264,14 @@ _NO_RATE = ("layer", "path", "token", "last", "head", "module", "fn", "class")
 """Words of arguments that drop something else than entries, or that say how."""
 
 
+_RATES = words("rate stochasticpathrate stochasticdepth stochasticdepthrate pathrate")
+
+
 def _is_rate(name: str) -> bool:
     """Say whether an argument of this name is the rate of some dropout: "resid_drop_p"."""
-    return name == "rate" or ("drop" in name and not any(word in name for word in _NO_RATE))
+    if name in _RATES:
+        return True
+    return "drop" in name and not any(word in name for word in _NO_RATE)
 
 
 def is_switch(annotation: Any) -> bool:

@@ -122,7 +122,8 @@ WIDTH = words(
     "embeddingdimension modeldimension nunits units outdim encoderembeddim decoderembeddim "
     "encoderdim decoderdim embeddingdims embeddingsdims "
     "querydim contextdim dimensionality attentiondim dhid encodingdim e embeddingssize "
-    "embeddingsdim dcross crossdim dcontext"
+    "embeddingsdim dcross crossdim dcontext normshape ffnnuminput ffnnuminputs hidinfeatures "
+    "mlminfeatures nspinfeatures"
 )
 """The width of the model, input and output widths included."""
 
@@ -136,7 +137,7 @@ INNER = words(
     "dimhidden ffnsize nhidden ffinnerdim inner feedforwarddimension nstate numff "
     "intermediatefeatures ffndimension nmlphidden mlpsize mlpwidth mlphidden filtersize "
     "mlphiddendim linearunits eunits dinnerhid innerhid feedforwardnumhidden ffnumhidden "
-    "numhiddenff dffn moeintermediatesize moeinterdim moeintermediatedim"
+    "numhiddenff dffn mlpunits moeintermediatesize moeinterdim moeintermediatedim"
 )
 """The inner width of a feed-forward network; some are the model's where no other name is."""
 
@@ -161,7 +162,8 @@ SIZES: Mapping[str, Sequence[str]] = {
         "nkvhead numberofheads nbheads encoderattentionheads decoderattentionheads encoderheads "
         "decoderheads encheads decheads headnum headskv queryheads headsq nattentionheads "
         "numqheads nqheads qheads numqhead nqhead numheadsq nheadsq noofheads noofqheads "
-        "numattheads nattheads attheads nattnheads headcount headscount"
+        "numattheads nattheads attheads nattnheads headcount headscount nbhead numhead headsnum "
+        "nbofheads nbrheads"
     ),
     "layers": words(
         "layers numlayers nlayers nlayer n depth numencoderlayers numdecoderlayers nblocks "
@@ -171,7 +173,8 @@ SIZES: Mapping[str, Sequence[str]] = {
         "ndecoderblocks encodelayers decodelayers nenclayers ndeclayers nenclayer ndeclayer "
         "encoderlayer decoderlayer numencoder numdecoder nencoder ndecoder numblks nblks blks "
         "nooflayers noofblocks noofencoderlayers noofdecoderlayers "
-        "nhiddenlayers"
+        "nhiddenlayers nblayers nblayer nbblocks nbrlayers nbrblocks nbrencoderblocks "
+        "numblock numlayer"
     ),
     "max_length": words(
         "maxlen maxlength maxseqlen maxseqlength maxpositionembeddings blocksize contextlength "
@@ -308,7 +311,8 @@ TEMPERATURE = words("temperature")
 RATIO = words(
     "mlpratio forwardexpansion expansion expansionfactor ffmult mult ffnratio ratio wideningfactor "
     "ffnmult mlpmult ffexpansion ffnexpansion expansionratio ffratio mlpexpansion multiplier "
-    "ffmultiplier ffnmultiplier mlpmultiplier hiddenmultiplier expandratio forwardmul ffmul mlpmul"
+    "ffmultiplier ffnmultiplier mlpmultiplier hiddenmultiplier expandratio forwardmul ffmul mlpmul "
+    "mlpdimratio ffdimratio hiddenratio hiddendimratio mlpdimmult"
 )
 """The inner width of a feed-forward network as a multiple of the model's."""
 
@@ -357,7 +361,10 @@ NORM_FACTORIES = words(
 )
 """Names of the function or the class that makes the norms of a layer, of their width."""
 
-CLASSES = words("numclasses nclasses nclass classes numlabels nlabels numclass labels")
+CLASSES = words(
+    "numclasses nclasses nclass classes numlabels nlabels numclass labels nbclasses nbclass "
+    "nbrclasses outclasses"
+)
 """The number of classes that the head of an encoder tells apart: heads are not judged."""
 
 AT_CALLS = {"_attn_implementation": "eager"}

@@ -50,16 +50,19 @@ from attentest.targets.models.limits import (
     limits_of,
     with_rounded_heads,
 )
+from attentest.targets.models.logits import scale_of_logits
 from attentest.targets.models.recognition import is_whole, makes_models
 from attentest.targets.models.surrounded import OUTSIDE, Surrounded
 from attentest.targets.models.tables.fixed_rows import with_free_rows
 from attentest.targets.models.tables.mapping import table_of
+from attentest.targets.models.tables.norms_in_turn import InTurn, with_own_norms
 from attentest.targets.models.tables.one_table import (
     ONE_TABLE,
     adds_rows,
     shared_positions,
     without_rows,
 )
+from attentest.targets.models.tables.single_numbers import with_columns
 from attentest.targets.models.tables.vocabularies import Vocabulary
 from attentest.targets.models.trials import Building
 from attentest.targets.models.written import Adapter
@@ -107,7 +110,7 @@ def adapt_class(
         try:
             made: AdaptedWhole = with_number_of_heads(made_by(reading), reading, made_by)
         except Unclear as other:
-            is_built = "could not be built" not in str(other)  # its own question says more then
+            is_built = not _UNBUILT.search(str(other))  # the question of the class says more then
             raise (other if is_built else question) from None
         sentence = f"assumed that {name} is built as {maker.__name__} does, and judged as that"
         head, *rest = made.understood
@@ -132,10 +135,12 @@ def adapt_model(
     """
     with undisturbed():
         built = with_free_rows(building(thing, name, reading))
+        built = built if reading.strict else with_columns(built)
         one_vocabulary = DISTINCT.but(target_vocabulary=DISTINCT.source_vocabulary)
         least = least_width(built, one_vocabulary, name, "the classes of its parts, one by one")
         built, inferred = _inferred(built, name, _documentation(thing), reading)
         demand_effect(built, inferred, name)
+        built = built if reading.strict else with_own_norms(built, inferred)
         found, whole = table_of(built, inferred, name), built
         if shared := shared_positions(built, found):
             if reading.strict:
@@ -226,6 +231,8 @@ def _inferred(built: Building, name: str, doc: str, reading: Reading) -> tuple[B
             raise question from None
 
 
+_UNBUILT = re.compile(r"could not be built|cannot run:")
+"""The words of a question about a function that makes no model."""
 _OVERFLOW = "cannot be converted to type float without overflow"
 _PRECISIONS = re.compile(r"dtype|scalar type|\bDouble\b")
 """The words of a failure of code whose precisions differ."""
@@ -268,6 +275,7 @@ def _measured(adapter: Adapter, found: FoundTable, reading: Reading) -> AdaptedW
     inferred = {**_kind_of_output(adapter), **adapter.choices, **measured(findings)}
     if not explained:
         inferred |= choices_of_encoder(_backend(adapter, ()), inferred)
+        inferred |= _scale_of_logits(adapter) if "logit_scale" not in inferred else {}
         inferred |= scale_of_one_side(_backend(adapter, ()), inferred)
         inferred |= positions_of_one_side(_backend(adapter, ()), inferred)
     choices = declared_choices(inferred, reading)
@@ -333,6 +341,12 @@ def _kind_of_output(adapter: Adapter) -> dict[str, Value]:
     return {"output": "log-probabilities"} if shares else {}
 
 
+def _scale_of_logits(adapter: Adapter) -> dict[str, Value]:
+    """Return the scale of the logits that a probing call shows, {} for none."""
+    probe = probe_of(adapter.building, DISTINCT.but(target_vocabulary=DISTINCT.source_vocabulary))
+    return scale_of_logits(probe, adapter.inferred.call.compiled(), adapter.table)
+
+
 def _in_single(adapter: Adapter, findings: Mapping[str, Finding]) -> Single | None:
     """Return what holds for the model in single precision, where that explains its numbers."""
     probe = probe_of(adapter.building, DISTINCT.but(target_vocabulary=DISTINCT.source_vocabulary))
@@ -363,7 +377,7 @@ def _backend(adapter: Adapter, said: tuple[str, ...]) -> AdaptedWhole:
         "TorchBackend": TorchBackend,
     }
     exec(adapter.body(), space)
-    for one in (Surrounded, Vocabulary):  # the copy in the body is in no module: no pickle
+    for one in (Surrounded, Vocabulary, InTurn):  # the copy in the body is in no module: no pickle
         space[one.__name__] = one
     made: TorchBackend = space["backend"]
     return AdaptedWhole(

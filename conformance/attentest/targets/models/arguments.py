@@ -25,8 +25,20 @@ _PADDING = re.compile(r"[a-z]+paddings?$")
 _OF_TOKENS = re.compile(r"(attention|attn|key)?(pad|padding)?masks?$|(pad|padding|valid)s?$")
 """The end of the name of a mask, after the name of its tokens, as in `document_padding`."""
 _LENGTHS = re.compile(r"(lens|lengths|(?!max|min|seq|beam|gen)[a-z]+(len|lens|length|lengths))$")
+_PAD_ID = re.compile(r"(pad|padding|[a-z]+pad)(id|ids|idx|index|token|tokenid|value)$")
+"""The names of an id of padding that a call takes, as `src_pad_idx`."""
 LENGTH = "length"
 """The last word of the role of an argument that says how long the sequences of a side are."""
+
+
+class PadId:
+    """The id of padding of one side, which the code of a call takes from its model."""
+
+    def __init__(self, side: int) -> None:
+        self.side = side
+
+    def __repr__(self) -> str:
+        return f"model.pads[{self.side}]"
 
 
 @dataclass(frozen=True)
@@ -46,6 +58,11 @@ class Arguments:
     packed: str = ""
 
     @property
+    def takes_pads(self) -> bool:
+        """Whether it is given ids of padding."""
+        return any(isinstance(one, PadId) for one in self.fixed.values())
+
+    @property
     def words(self) -> str:
         """The argument for each role, in one phrase."""
         phrases = [f"{role}={own}" for role, own in self.tokens.items()]
@@ -53,7 +70,13 @@ class Arguments:
             f"{role}{'' if role.endswith(LENGTH) else ' mask'}={own}"
             for own, role in self.masks.items()
         ]
-        phrases += [f"{own} given as {value!r}" for own, value in self.fixed.items()]
+        sides = ("source", "target")
+        phrases += [
+            f"{own} given as the id of padding of the {sides[value.side]}"
+            if isinstance(value, PadId)
+            else f"{own} given as {value!r}"
+            for own, value in self.fixed.items()
+        ]
         return "arguments: " + ", ".join(phrases)
 
 
@@ -67,6 +90,7 @@ def read(
     loose = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
     own = {one.name: one for one in signature.parameters.values() if one.kind not in loose}
     fixed = {one: value for one, value in reading.given.items() if one in own}
+    fixed |= {one: _pad_id(one) for one in own if one not in fixed and _is_pad_id(one, reading)}
     tokens = _tokens(own, wanted, reading, fixed)
     rest = [one for one in own if one not in tokens.values() and one not in fixed]
     said = [one for role, one in reading.arguments.items() if role.endswith("mask")]
@@ -89,6 +113,15 @@ def read(
         if one.kind is inspect.Parameter.POSITIONAL_ONLY
     ]
     return Arguments(tokens, masks, fixed, required, placed)
+
+
+def _is_pad_id(own: str, reading: Reading) -> bool:
+    """Say whether the name of an argument is that of an id of padding, and nothing else is said."""
+    return bool(_PAD_ID.match(squashed(own))) and own not in reading.arguments.values()
+
+
+def _pad_id(own: str) -> PadId:
+    return PadId(any(mark in squashed(own) for mark in _TARGET))
 
 
 def unpacked(forward: Any) -> tuple[str, tuple[str, ...]]:

@@ -9,6 +9,11 @@ import torch
 from attentest.targets.models.arguments import Arguments
 from attentest.targets.models.forms import ADDITIVE, LENGTHS, Form
 
+FILLED = (
+    "assumed that sequences of the greatest length alone are meant, as the model takes no others: "
+    "shorter ones are filled with padding at their ends"
+)
+
 
 @dataclass(frozen=True)
 class Conventions:
@@ -16,7 +21,8 @@ class Conventions:
 
     `masks` maps mask arguments to their forms. `sequence_first` says that tokens are (L, B),
     `drops_last` that the last target token is dropped inside, `flat` that the output is (B * T, V),
-    `cut` that columns of padding alone are cut off, as lengths say, and
+    `cut` that columns of padding alone are cut off, as lengths say, `filled` that sequences are
+    filled with padding up to the greatest length, which the model takes alone, and
     `part` is the place of the output in a tuple or mapping, and `generator` the attribute that maps
     the states to the vocabulary where the call does not; `tied` is the path of the target's table,
     which does where nothing else would.
@@ -27,6 +33,7 @@ class Conventions:
     drops_last: bool = False
     flat: bool = False
     cut: bool = False
+    filled: bool = False
     part: int | str | None = None
     attribute: bool = False
     generator: str = ""
@@ -51,6 +58,8 @@ class Conventions:
             )
         if self.cut:
             yield "columns that hold padding alone are cut off: the longest length is that of all"
+        if self.filled:
+            yield FILLED
         if self.flat:
             yield "the output has one row for every token of the batch"
 
@@ -114,6 +123,15 @@ class Call:
         how = self.conventions
         if how.drops_last and "target" in self.takes:
             yield "target = torch.cat([target, target[:, -1:]], 1)  # the last is dropped inside"
+        if how.filled:
+            yield from ["steps = target.shape[1]"] * ("target" in self.takes)
+            for number, side in enumerate(("source", "target")):
+                if side in self.takes:
+                    missing = f"max(0, model.longest - {side}.shape[1])"
+                    yield (
+                        f"{side} = torch.nn.functional.pad({side}, (0, {missing}), "
+                        f"value=model.pads[{number}])"
+                    )
         codes = " ".join(form.code for form in how.masks.values())
         for number, side in enumerate(("source", "target")):
             if f"{side}_keep" in codes:
@@ -163,6 +181,8 @@ class Call:
             yield f"output = output.view({lead}, -1)"
         if how.sequence_first:
             yield "output = output.transpose(0, 1)"
+        if how.filled:
+            yield "output = output[:, :steps]"
         if how.cut and "target" in self.lengths:
             yield "output = torch.nn.functional.pad(output, (0, 0, 0, steps - output.shape[1]))"
         yield "return output"

@@ -15,7 +15,7 @@ from attentest.targets.adapt.reading import Reading, Unclear, Uncovered
 from attentest.targets.adapt.ungiven import ungiven
 from attentest.targets.kernels import demand_runnable
 from attentest.targets.models import arguments
-from attentest.targets.models.calling import Call, Conventions
+from attentest.targets.models.calling import FILLED, Call, Conventions
 from attentest.targets.models.combining import (
     ALIKE,
     MOST,
@@ -25,16 +25,20 @@ from attentest.targets.models.combining import (
     varied,
 )
 from attentest.targets.models.forms import Form
+from attentest.targets.models.lengths import FIXED_LENGTH, is_of_one_length
 from attentest.targets.models.methods import methods_of
 from attentest.targets.models.probing import (
     Probe,
+    fixed_pads,
     hides_by_mask,
+    hides_filling,
     hides_tokens,
     ignores_source,
     is_not_finite,
     separates_samples,
     shown,
     takes_pads_for_tokens,
+    untrained_rows,
 )
 from attentest.targets.models.results import fitted
 from attentest.targets.models.surrounded import signature_of
@@ -91,7 +95,7 @@ def probe_of(built: Building, sizes: Sizes) -> Probe:
         source = torch.Generator().manual_seed(0)
         for one in model.parameters():
             one += 0.2 * torch.randn(one.shape, generator=source, dtype=torch.float64)
-    model.pads = sizes.source_pad, sizes.target_pad
+    model.pads, model.longest = (sizes.source_pad, sizes.target_pad), sizes.max_length
     return Probe(model, sizes, built.doubled, built.widened)
 
 
@@ -144,14 +148,20 @@ def infer(built: Building, name: str, doc: str, reading: Reading) -> Inferred:
         other, found, refused = _best(probe, plain_call, rest)
         failure = failure or refused
         call, score = (other, found) if found > score else (call, score)
+    if call is None and not reading.strict and is_of_one_length(failure, built, sizes):
+        plain_call = replace(plain_call, conventions=Conventions(filled=True))
+        call, score, _ = _best(probe, plain_call, combinations(read, doc, reading))
     if call is not None and score < SURE and not call.conventions.masks and not knows:
-        for pad in _fixed_pads(probe.model):
+        for pad in fixed_pads(probe.model):
             plain = probe_of(built, sizes.but(source_pad=pad, target_pad=pad))
             other, found, _ = _best(plain, plain_call, combinations(read, doc, reading))
             if other is not None and (found > score or (found == score and probe is not_fixed)):
                 call, score, probe = other, found, plain
             if score == SURE:
                 break
+    if call is not None and call.conventions.filled:
+        hidden = score == SURE and hides_filling(probe, call.compiled())
+        call = call if hidden else None
     if call is None:
         if path := _convolved(probe.model, lambda: _best(probe, plain_call, iter([{}]))):
             raise Uncovered(_NO_TEXT.format(name, path))
@@ -163,6 +173,7 @@ def infer(built: Building, name: str, doc: str, reading: Reading) -> Inferred:
             f"argument was taken for another, say which is which with --argument source=NAME, "
             f"target=NAME, source_mask=NAME or target_mask=NAME, or fix one with --give NAME=VALUE."
             f"{_of_padding_alone(read)}{_FIXED_PRECISION * ('double' in failure.lower())}"
+            f"{FIXED_LENGTH * is_of_one_length(failure, built, sizes)}"
         )
     if read.masks and not call.conventions.masks and score < SURE:
         given = filter(None, combinations(read, doc, reading))
@@ -182,20 +193,22 @@ def infer(built: Building, name: str, doc: str, reading: Reading) -> Inferred:
         if not knows:
             _demand_padding(probe, call, name)
     masked = any("keep" in form.code for form in call.conventions.masks.values())
+    masked = masked or read.takes_pads
     pads = "call" if masked else {2: "both", 1: "one"}.get(len(knows), "fixed")
     against = against_words(call.conventions.masks, said_of_masks(read, doc, reading))
     masks = tuple(_of_masks(call, score, against))
     steps = ["it has no call: encode and then decode are called"] * (call.encoding is not None)
     said = [*steps, read.words, *call.conventions.words, *masks]
-    methods, unhidden = methods_of(probe, call, doc, reading)
+    filled = call.conventions.filled
+    methods, unhidden = ({}, ()) if filled else methods_of(probe, call, doc, reading)
     said += [f"method {one}: {found.arguments.words}" for one, found in methods.items()]
     sure = score == SURE and not against
     inverted = score < SURE and not masked and hides_tokens(probe, call.compiled())
     unread = ignores_source(probe, call.compiled())
     wrong = [*[INVERTED.format(name)] * inverted, *[UNREAD.format(name)] * unread]
-    doubts = (*wrong, *(() if sure else masks), *unhidden)
+    doubts = (*wrong, *[FILLED] * filled, *(() if sure else masks), *unhidden)
     pad = probe.sizes.source_pad if probe is not not_fixed else 0
-    untrained = _untrained_rows(probe.model) if pads == "call" and not knows else []
+    untrained = untrained_rows(probe.model) if pads == "call" and not knows else []
     if len(untrained) == 1:
         pads, pad = "fixed", untrained[0]
     return Inferred(
@@ -302,18 +315,6 @@ def _ungiven(model: nn.Module, call: Call) -> Iterator[str]:
         yield from ungiven(inspect.signature(getattr(model, one)), {*given, "memory"})
 
 
-def _fixed_pads(model: nn.Module) -> list[int]:
-    """Return the ids that may be that of padding in the code of `model`, the likeliest first."""
-    tables = [one for one in model.modules() if isinstance(one, nn.Embedding)]
-    return list(dict.fromkeys([*(n for one in tables if (n := one.padding_idx)), 0, 1, 2, 3]))
-
-
-def _untrained_rows(model: nn.Module) -> list[int]:
-    """Return the ids whose rows the tables of `model` never train, as those of padding."""
-    tables = [one for one in model.modules() if isinstance(one, nn.Embedding)]
-    return sorted({n for one in tables if (n := one.padding_idx) is not None})
-
-
 def _plain_call(probe: Probe, name: str, reading: Reading) -> Call:
     """Return the call by its arguments alone; of a model without one, `encode` and `decode`."""
     model, wanted = probe.model, ("source", "target")
@@ -380,7 +381,7 @@ def _laid_out(probe: Probe, plain: Call, masks: dict[str, Form]) -> Call | str:
     """Return the call with tokens that lie as the model takes them, or why there is none."""
     failure = ""
     for first in (False, True):
-        how = Conventions(masks, sequence_first=first)
+        how = plain.conventions.but(masks=masks, sequence_first=first)
         found = fitted(probe, replace(plain, conventions=how))
         if isinstance(found, str):
             failure = failure or found

@@ -124,7 +124,7 @@ def demand_answer_as_built(built: Building, inferred: Inferred, name: str) -> No
     probe = probe_of(built, sizes)
     with undisturbed():
         model = built(sizes).eval()
-    model.pads = sizes.source_pad, sizes.target_pad
+    model.pads, model.longest = (sizes.source_pad, sizes.target_pad), sizes.max_length
     answer = replace(probe, model=model).called(inferred.call.compiled(), *probe.tokens)
     if isinstance(answer, str):
         raise Unclear(RAISES_AS_BUILT.format(name, torch.get_default_dtype(), answer))

@@ -106,6 +106,28 @@ def hides_by_mask(probe: Probe, call: Callable[..., Any]) -> bool:
     return _agree(short, hidden, slice(None))
 
 
+def hides_filling(probe: Probe, call: Callable[..., Any]) -> bool:
+    """Say whether other numbers in the rows of both ids of padding change no row of the output.
+
+    `call` fills sequences without padding up to the greatest length.
+    """
+    before = probe.output(call, *probe.tokens)
+    pads = sorted({probe.sizes.source_pad, probe.sizes.target_pad})
+    tables = [one for one in _tables(probe) if pads[-1] < len(one) < probe.sizes.max_length]
+    with torch.no_grad():
+        kept = [one[pads].clone() for one in tables]
+        for one in tables:
+            one[pads] += torch.linspace(-1, 2, one.shape[1], dtype=one.dtype).square()
+        after = probe.output(call, *probe.tokens)
+        for one, rows in zip(tables, kept, strict=True):
+            one[pads] = rows
+    if not tables or before is None or after is None:
+        return False
+    free = [one for one in range(before.shape[-1]) if one not in pads]
+    first = free[:1]
+    return _same(before[..., free] - before[..., first], after[..., free] - after[..., first])
+
+
 def _hides_target_padding(probe: Probe, call: Callable[..., Any], place: int) -> bool:
     """Say whether numbers in the row of the target's pad id reach no step that is no padding."""
     source, target = probe.tokens
@@ -202,3 +224,15 @@ def _same(one: Tensor, other: Tensor, *, every: bool = False) -> bool:
 
 def _agree(one: Tensor | None, other: Tensor | None, rows: slice) -> bool:
     return one is not None and other is not None and _same(one[:, rows], other[:, rows])
+
+
+def fixed_pads(model: nn.Module) -> list[int]:
+    """Return the ids that may be that of padding in the code of `model`, the likeliest first."""
+    tables = [one for one in model.modules() if isinstance(one, nn.Embedding)]
+    return list(dict.fromkeys([*(n for one in tables if (n := one.padding_idx)), 0, 1, 2, 3]))
+
+
+def untrained_rows(model: nn.Module) -> list[int]:
+    """Return the ids whose rows the tables of `model` never train, as those of padding."""
+    tables = [one for one in model.modules() if isinstance(one, nn.Embedding)]
+    return sorted({n for one in tables if (n := one.padding_idx) is not None})

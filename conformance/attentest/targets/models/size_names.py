@@ -41,7 +41,7 @@ _LENGTHS = {
     *("peinput", "petarget", "peinp", "petar", "maxpositionencoding", "maximumpositionencoding"),
 }
 
-_COUNT = r"(num(ber)?(of)?|n|total)?"
+_COUNT = r"(num(ber)?(of)?|nbr?(of)?|n|total)?"
 _OF_SIDE = r"(src|source|tgt|trg|target|enc|dec|encoder|decoder|encode|decode|input|output|text)?"
 _PATTERNS = {
     "vocabulary": r".*(vocab|voc|vocabulary|ntokens?|numtokens)(size|len|length|count|num|dim)?$"
@@ -55,7 +55,7 @@ _PATTERNS = {
     + _OF_SIDE
     + r"(transformer)?(self)?(attn|attention|mha)?heads?(num|number|count|size)?$",
     "layers": _COUNT
-    + _OF_SIDE
+    + _OF_SIDE * 2
     + r"(transformer)?(layers?|blocks?|stacks?|depth)(num|number|count)?$"
     r"|(num|number|n|total)(of)?(encoders?|decoders?)$",
     "d_ff": r"(d|dim|n|hidden|size)?(of)?(ff|ffn|pff|fc|mlp|pf|feedforward|feedfwd|intermediate|"
@@ -128,7 +128,7 @@ def size_by_words(name: str, side: str) -> str:
 def _of_one_side(name: str) -> str:
     """Return the size of a name without the word of a side that it begins or ends with."""
     match = re.fullmatch(
-        r"(?:encoder|decoder|enc|dec)(.{3,})|(h|(?:d|n|num).+)(?:encoder|decoder)", name
+        r"(?:encoder|decoder|enc|dec)(.{3,})|(h|(?:d|n|num).+)(?:encoder|decoder|enc|dec)", name
     )
     plain = match and (match[1] or match[2])
     if not plain or re.search(r"(encoder|decoder)", plain):

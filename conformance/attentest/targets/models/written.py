@@ -14,7 +14,9 @@ from attentest.targets.models.forms import ADDITIVE
 from attentest.targets.models.inferring import Inferred
 from attentest.targets.models.surrounded import SURROUNDED_SOURCE, Surrounded
 from attentest.targets.models.tables.fixed_rows import RESIZED_SOURCE, resized
+from attentest.targets.models.tables.norms_in_turn import UNTIED_SOURCE, InTurn, untied
 from attentest.targets.models.tables.one_table import PLACELESS_SOURCE, placeless
+from attentest.targets.models.tables.single_numbers import IN_COLUMNS_SOURCE, in_columns
 from attentest.targets.models.tables.vocabularies import VOCABULARY_SOURCE, Vocabulary
 from attentest.targets.models.trials import Building
 from attentest.targets.origin import Origin, origin
@@ -57,6 +59,8 @@ class Adapter:
             (Vocabulary, VOCABULARY_SOURCE),
             (resized, RESIZED_SOURCE),
             (placeless, PLACELESS_SOURCE),
+            (in_columns, IN_COLUMNS_SOURCE),
+            (untied, UNTIED_SOURCE),
         ):
             helpers += [source] * (f"{called.__name__}(" in self.expression())
         parts = [self._build(), *helpers, *sources, *self._tail()]
@@ -90,10 +94,12 @@ class Adapter:
                 "    if sizes.heads > 0 and sizes.d_model % sizes.heads:",
                 '        raise Unsupported("the width of a head is no whole number")',
             ]
+        is_filled = self.inferred.call.conventions.filled
         if any("model.pads" in one.source() for one in self._calls()):
             rows += [
                 f"    model = {self.expression()}",
                 "    model.pads = sizes.source_pad, sizes.target_pad",
+                *["    model.longest = sizes.max_length"] * is_filled,
                 "    return model",
             ]
         else:
@@ -184,5 +190,8 @@ def imports_of(expression: str, space: Mapping[str, Any], own: Origin) -> list[s
     return [one for one in dict.fromkeys(lines) if one and one not in own.imports]
 
 
-_WRITTEN = (*("Generated", "OfBlocks", "Turned"), Surrounded.__name__, Vocabulary.__name__)
+_WRITTEN = (
+    *("Generated", "OfBlocks", "Turned"),
+    *(one.__name__ for one in (Surrounded, Vocabulary, InTurn)),
+)
 """The classes whose code is written into the file."""

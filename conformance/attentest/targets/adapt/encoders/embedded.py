@@ -42,8 +42,9 @@ def entering_of(code: Code, reading: Reading, *, fits: bool) -> tuple[list[str],
     no option, or of another one than is declared.
     """
     if code.entering is None:
-        of_features = code.inner is not None and code.inner.stack.get("features")
-        return [], [_OF_FEATURES.format(code.name)] * bool(of_features)
+        options = {} if code.inner is None else code.inner.stack
+        is_mapped = bool(options.get("features") or options.get("image"))
+        return [], [_OF_FEATURES.format(code.name)] * is_mapped
     said, unsure = _compared(code, reading, fits=fits)
     return said, [*_of_masks(code), *unsure, *_of_output(code, reading)]
 

@@ -24,7 +24,8 @@ class EmbeddedStack(nn.Module):
     `norm` are paths ("" for no norm), `tokens` names the argument of the ids, `zeros` those of
     other ids, such as segments. Where `keep` is False, the id is `pad`. `sequence_first` says
     that the layers get (L, B, D). `features` is the path of the first matrix of a class that takes
-    vectors in the place of ids.
+    vectors in the place of ids, and `image` the shape (C, H, W) of what one of images takes: what
+    that does behind its layers may fail for other numbers of rows than it has patches.
     """
 
     def __init__(
@@ -38,6 +39,7 @@ class EmbeddedStack(nn.Module):
         pad: int = 0,
         sequence_first: bool = False,
         features: str = "",
+        image: Sequence[int] = (),
     ) -> None:
         super().__init__()
         self.around = (whole,)  # in a tuple: its embeddings are no parameters of the stack
@@ -47,6 +49,7 @@ class EmbeddedStack(nn.Module):
         self.ids = (tokens, tuple(zeros), pad)
         self.sequence_first = sequence_first
         matrix = vars(whole.get_submodule(features)) if features else {}
+        self.image = tuple(image)
         self.features: int = matrix.get("in_features", 0)
 
     def forward(self, x: Tensor, keep: Tensor | None = None, **rest: Any) -> Tensor:
@@ -57,6 +60,8 @@ class EmbeddedStack(nn.Module):
         given |= {own: torch.zeros_like(ids) for own in zeros}
         if self.features:
             given[tokens] = x.new_ones(*x.shape[:2], self.features)
+        if self.image:
+            given[tokens] = x.new_ones(len(x), *self.image)
         entering = x.transpose(0, 1) if self.sequence_first else x
         layers = list(self.layers.children())
         outputs: list[Tensor] = []
@@ -74,7 +79,11 @@ class EmbeddedStack(nn.Module):
 
         last = getattr(self, "norm", layers[-1])
         with replaced(layers[0], enter), replaced(last, leave):
-            self.around[0](**given)
+            try:
+                self.around[0](**given)
+            except Exception:
+                if not (self.image and outputs):
+                    raise
         return outputs[-1].transpose(0, 1) if self.sequence_first else outputs[-1]
 
     def train(self, mode: bool = True) -> "EmbeddedStack":

@@ -14,6 +14,11 @@ from attentest.targets.adapt.code import Code, Inner, code_of
 from attentest.targets.adapt.components import component_guessed, component_named, squashed
 from attentest.targets.adapt.construction import Construction
 from attentest.targets.adapt.encoders.entering import Entering, Idle, NotRead
+from attentest.targets.adapt.encoders.images import (
+    ImageWrapping,
+    shapes_of_images,
+    takes_images,
+)
 from attentest.targets.adapt.encoders.leaving import demand_output
 from attentest.targets.adapt.encoders.pooling import pooling_of
 from attentest.targets.adapt.encoders.wrapping import (
@@ -40,6 +45,13 @@ _IN_LAYERS = (
     *("feed_forward", "positional_encoding"),
 )
 """Components that a part of the name of a stack may say, as in "PreLayerNormModel"."""
+
+
+_OF_IMAGES = (
+    "{0} takes images, and its layers are what can be judged of it: no call with images of the "
+    "usual sizes showed how they get their rows. Name the class of its layers, {1}, or of its "
+    "encoder."
+)
 
 
 def stack_of(thing: Any, reading: Reading, name: str) -> Code | None:
@@ -69,6 +81,10 @@ def token_encoder(thing: Any, reading: Reading, name: str = "") -> Code | None:
     if not (said or found.tables or guess in ("", "generator")):
         return None  # without a table of tokens, it is that part itself
     asked = replace(reading, component="encoder")
+    if not found.tables and found.alone and (images := found.of_images(thing, own)):
+        return images
+    if not found.tables and found.alone and said == "model" and takes_images(thing):
+        raise Unclear(_OF_IMAGES.format(own, found.layer))
     if not found.tables and found.alone:
         return code_of(thing, asked, own) if said == "model" else found.of_features(thing, own)
     return found.code(thing, own)
@@ -202,6 +218,20 @@ class _Found:
                     return self._code(thing, name, *wrapping.inner())
             except Unclear:  # it is no matrix of the input
                 continue
+        return None
+
+    def of_images(self, thing: type[nn.Module], name: str) -> Code | None:
+        """Return the stack in a class that makes rows of the patches of images, None for others."""
+        known = "", self.path, False
+        for image in shapes_of_images(thing, self.module):
+            around = ImageWrapping(
+                name, self.module, self.sizes, self.component, *known, image=image
+            )
+            alone = self._sub_module()
+            read = around.inner() if around.is_read() else alone
+            if read is not None and (read is not alone or around.enters(read[0].path)):
+                demand_least_width(self.built, self.sizes, name, "the class of its layers")
+                return self._code(thing, name, *read)
         return None
 
     def _code(

@@ -20,7 +20,9 @@ def table_of_code(code: Code, probe: Probe, adapter: Adapter, reading: Reading) 
     held = isinstance(probe.built, nn.Module) and any(True for _ in probe.built.parameters())
     if code.component == "rms_norm" and not held:
         return FoundTable(choices={"rms_weight": "none"})
-    if not code.is_module or not (needed or held) or holds_constants(probe, adapter):
+    if not code.is_module or not (needed or held):
+        return FoundTable()
+    if holds_constants(probe, adapter, code.build):
         return FoundTable()
     demand_weights(code.name, code.component, probe.built)
     return find_table(code.build, code.component, adapter, reading.parameters)

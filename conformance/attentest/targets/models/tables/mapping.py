@@ -23,7 +23,7 @@ def table_of(built: Building, inferred: Inferred, name: str) -> FoundTable:
 
     def build(sizes: Any) -> Any:
         model = built(sizes)
-        model.pads = sizes.source_pad, sizes.target_pad
+        model.pads, model.longest = (sizes.source_pad, sizes.target_pad), sizes.max_length
         return model
 
     with in_precision_of(doubled=built.doubled, widened_too=built.widened):

@@ -1,0 +1,35 @@
+"""The names of arguments about images and their patches, and what these are given."""
+
+from collections.abc import Collection, Mapping
+
+from attentest.targets.adapt.names import words
+
+IMAGE_SIZE = words(
+    "imagesize imgsize imageheight imagewidth imgheight imgwidth imageresolution inputresolution "
+    "imgresolution imageres imgres imgdim imagedim inputsize inputresolution resolution"
+)
+"""The height and width of images."""
+_PATCH_SIZE = words("patchsize patchheight patchwidth patchdim patchlen psize patch")
+_CHANNELS = words(
+    "imchannels imgchannels imagechannels numchannels nchannels inchans inchan colorchannels "
+    "numinputchannels"
+)
+_LOOSE_CHANNELS = words("channels inchannels inputchannels cin inch inc channel inchannel")
+IMAGES: Mapping[str, int] = {
+    **dict.fromkeys(IMAGE_SIZE, 16),
+    **dict.fromkeys(("height", "width"), 16),
+    **dict.fromkeys(_PATCH_SIZE, 4),
+    **dict.fromkeys([*_CHANNELS, *_LOOSE_CHANNELS], 3),
+    **dict.fromkeys(words("numpatches npatches numpatch numofpatches numberofpatches"), 16),
+}
+"""Settings of encoders of images, which are no sizes: what is made of images is not judged."""
+
+
+def is_of_images(own: str, held: Collection[str]) -> bool:
+    """Say whether an argument by the name `own` is about images, beside the arguments `held`."""
+    if own in ("height", "width"):  # a width alone is that of the model
+        return {"height", "width"} <= set(held)
+    if own in _LOOSE_CHANNELS or own in ("inputsize", "resolution", "patch", "patchdim"):
+        sized = [*IMAGE_SIZE, *_PATCH_SIZE]
+        return any(one in sized and one != own for one in held)
+    return own in IMAGES
