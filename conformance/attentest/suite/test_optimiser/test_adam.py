@@ -121,6 +121,8 @@ def test_first_update(subject: Subject, draw: Draw) -> None:
     formula(probe, given)
     if chosen.bias_correction == "present" and chosen.adam_epsilon_place != "inside-root":
         epsilon = float(chosen.adam_epsilon) * 100
+        if chosen.adam_epsilon_place == "uncorrected":  # it is added to a root that is not divided
+            epsilon /= np.sqrt(1 - float(chosen.adam_beta2))
         size = np.abs(moved) / rates[0]
         tolerance = epsilon + rounding(probe.precision, 64)
         holds(bool((np.abs(size - 1) <= tolerance).all()), "The first update is not the rate long.")
