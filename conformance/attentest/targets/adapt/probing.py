@@ -277,11 +277,16 @@ def mask_shows(
         return False
     wanted = keep if shown is None else shown
     wanted = (wanted if reached.ndim == 4 else wanted[:, 0]).movedim(-1, 0).expand_as(reached)
-    if any(given[moved] is value for name, value in given.items() if name in ("query", "x")):
-        own = torch.eye(len(reached), dtype=torch.bool)
-        own = own.view(len(reached), *[1] * (reached.ndim - 2), -1).expand_as(reached)
-        return bool(((reached == wanted) | own).all())  # a position is a query of its own, too
-    return bool((reached == wanted).all())
+    if not any(given[moved] is value for name, value in given.items() if name in ("query", "x")):
+        return bool((reached == wanted).all())
+    own = torch.eye(len(reached), dtype=torch.bool)  # a position is a query of its own, too
+    own = own.view(len(reached), *[1] * (reached.ndim - 2), -1).expand_as(reached)
+    if bool(((reached == wanted) | own).all()):
+        return True
+    free = _reached(probe, adapter, given, given, moved)
+    if free is None or not bool((free == own.cumsum(-1).bool()).all()):
+        return False
+    return bool(((reached == wanted & free) | own).all())  # it hides later positions by itself
 
 
 def masks_for(style: Style, probe: Probe, adapter: Adapter, keys: int) -> Sequence[Tensor]:
