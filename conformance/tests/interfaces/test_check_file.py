@@ -9,7 +9,7 @@ from click.testing import CliRunner, Result
 from folders import SUPPORT
 
 import attentest
-from attentest.harness.errors import ProcessFailure, Unavailable
+from attentest.harness.errors import Unavailable
 from attentest.interfaces import files
 from attentest.interfaces.cli.main import main
 from attentest.interfaces.files import cause_of
@@ -383,20 +383,6 @@ def test_a_class_of_settings_that_is_a_dictionary_hides_no_member(tmp_path: Path
     result = check(tmp_path / "own.py", "--clause", "feed_forward.formula")
     assert result.exit_code == 3, result.output
     assert "LanguageModel language_model question: see below" in " ".join(result.output.split())
-
-
-def test_a_file_whose_members_take_too_long_is_not_tried_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
-    def hangs(*_: object) -> None:
-        raise ProcessFailure("timeout", "no answer within 120 seconds")
-
-    (tmp_path / "own.py").write_text(SETTINGS)
-    monkeypatch.setattr(files, "remote_members", hangs)
-    result = check(tmp_path / "own.py")
-    assert result.exit_code == 3, result.output
-    said = " ".join(result.output.split())
-    assert "could not be listed: no answer within 120 seconds. What it runs" in said
 
 
 def test_a_file_whose_members_cannot_be_listed_does_not_conform(

@@ -16,7 +16,6 @@ from attentest_spec.parameters import draw
 from attentest_spec.setting import Array, Floats, Setting
 from attentest_spec.sizes import Sizes
 from attentest_spec.torch import Recipe, TorchBackend, TorchPart, to_array, to_tensor
-from attentest_spec.torch.pickles import pickled
 
 SIZES = Sizes(d_model=6, heads=2, dropout=0.5)
 PACKED = {
@@ -250,30 +249,6 @@ def test_copies_compute_the_same_and_are_independent(rng: np.random.Generator) -
 def test_another_way_of_copying_is_refused(rng: np.random.Generator) -> None:
     with pytest.raises(UnknownName, match="did you mean pickle"):
         loaded(rng)[0].copied("pickles")
-
-
-class Applied(nn.Module):
-    """A linear map and a function in an attribute."""
-
-    def __init__(self, function: object) -> None:
-        super().__init__()
-        self.weight = nn.Linear(2, 2, bias=False)
-        self.function = function
-
-
-def test_a_module_with_a_lambda_has_a_deep_copy_and_no_pickled_one() -> None:
-    assert isinstance(pickled(Applied(torch.relu)), Applied)
-    with pytest.raises(Unsupported, match="pickle"):
-        pickled(Applied(lambda x: x))
-
-
-def test_a_failure_while_pickling_is_no_refusal() -> None:
-    class Wrong(Applied):
-        def __getstate__(self) -> object:
-            raise TypeError("a mistake of its own")
-
-    with pytest.raises(TypeError, match="a mistake of its own"):
-        pickled(Wrong(torch.relu))
 
 
 def test_reloaded_part_computes_the_same(rng: np.random.Generator) -> None:
