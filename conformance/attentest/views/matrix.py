@@ -210,7 +210,7 @@ def _choice(backend: BackendRun, choice: Mapping[str, Any]) -> Text:
         shown = f"{_value(verdict.measured)} (measured)"
     if status is Status.DEVIATION:
         return Text(f"{shown} *", style="cyan")
-    if choice["clause"] in consequences(backend.verdicts):
+    if status.broken and choice["clause"] in consequences(backend.verdicts):
         return Text(f"{shown} (not determined)", style="dim")
     if status.fails:
         return Text(f"{shown} (not shown by the numbers)", style="bold red")

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from mistaken_code import adapted
 
+import attentest
 from attentest.targets.adapt import Unclear
 
 CODE = """
@@ -54,3 +55,53 @@ def test_weights_that_are_kept_are_no_cache(tmp_path: Path) -> None:
         "self.last_k, self.last_v",
     )
     assert adapted(tmp_path, "Attention", plain, given={"start_pos": 0}).fits
+
+
+LAYER = """
+
+class Settings:
+    width = 64
+    heads = 4
+    inner = 96
+    max_batch_size = 8
+
+
+class EncoderLayer(nn.Module):
+    def __init__(self, args: Settings):
+        super().__init__()
+        self.attention = Attention(args.width, args.heads, args.max_batch_size)
+        self.norm1, self.norm2 = nn.LayerNorm(args.width), nn.LayerNorm(args.width)
+        self.up, self.down = nn.Linear(args.width, args.inner), nn.Linear(args.inner, args.width)
+
+    def forward(self, x, start_pos: int, mask=None):
+        x = x + self.attention(self.norm1(x), start_pos, mask)
+        return x + self.down(self.up(self.norm2(x)).relu())
+"""
+
+
+def test_layers_with_such_attention_are_asked_about(tmp_path: Path) -> None:
+    with pytest.raises(Unclear, match=r"into attention.cache_k and attention.cache_v"):
+        adapted(tmp_path, "EncoderLayer", CODE + LAYER)
+
+
+BUFFERED = """
+import torch
+from torch import nn
+
+
+class FeedForward(nn.Module):
+    def __init__(self, width: int, inner: int, max_batch_size: int = 8):
+        super().__init__()
+        self.up, self.down = nn.Linear(width, inner), nn.Linear(inner, width)
+        self.register_buffer("zeros", torch.zeros(max_batch_size, 1, width), persistent=False)
+
+    def forward(self, x):
+        return self.down(self.up(x + self.zeros[: len(x)]).relu())
+"""
+
+
+def test_a_number_of_sentences_is_that_of_the_examples(tmp_path: Path) -> None:
+    """A buffer for eight sentences is too small for the largest example."""
+    (tmp_path / "own.py").write_text(BUFFERED, encoding="utf-8")
+    found = attentest.adapted(f"{tmp_path / 'own.py'}:FeedForward")
+    assert "max_batch_size=64" in "\n".join(found.understood)

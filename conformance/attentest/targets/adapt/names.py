@@ -386,8 +386,9 @@ OF_CHOICES = (
 )
 """Arguments that select among formulas of the spec: where one is wrong, another excuses nothing."""
 
-ON = {"batchfirst": True, "multipleof": 1}
-"""Settings that bring code to the contract's conventions, and leave its widths as they are."""
+BATCHES = dict.fromkeys(words("maxbatchsize maxbatch maxbsz maxbs"), 64)
+ON = {"batchfirst": True, "multipleof": 1, **BATCHES}
+"""Settings that bring code to the contract's conventions, and leave its sizes as they are."""
 
 
 _TURNS = re.compile(r"rope|rotary|freqs|cos|sin$|positionemb")

@@ -209,7 +209,7 @@ class _Options:
         if is_no_number(parameter.default) and not _is_pad_id(name, parameter.default):
             return
         if name in ON:
-            yield "True"
+            yield repr(ON[name])
         if name in HEAD_WIDTH or is_head_width(name, parameter.default, arguments):
             yield HEAD_WIDTH_CODE
         elif name in RATIO:

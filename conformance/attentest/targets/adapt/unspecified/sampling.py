@@ -1,4 +1,4 @@
-"""Recognises attention whose calls depend on more than their input: random numbers, or a cache.
+"""Recognises code whose calls depend on more than their input: random numbers, or a cache.
 
 Attention by sampled scores (ProbSparse) is that of all keys in a short call alone. A cache that is
 written in place keeps the graph of a call, and the next one cannot be differentiated.
@@ -18,13 +18,18 @@ from attentest.targets.adapt.probing import Probe, undisturbed
 from attentest.targets.adapt.reading import Uncovered
 
 _ATTENDING = ("attention", "multi_head_attention")
+_LAYERS = ("encoder_layer", "decoder_layer")
 
 
 def demand_calls_alone(code: Code, probe: Probe, adapter: Adapter) -> None:
-    """Raise Uncovered for attention whose calls draw random numbers, or write into a cache."""
-    if code.component not in _ATTENDING:
+    """Raise Uncovered for attention whose calls draw random numbers, or write into a cache.
+
+    A layer that holds such attention writes into its cache as well.
+    """
+    if code.component not in (*_ATTENDING, *_LAYERS):
         return
-    _demand_no_draws(code, probe, adapter)
+    if code.component in _ATTENDING:
+        _demand_no_draws(code, probe, adapter)
     if kept := list(_written(probe, adapter)):
         raise Uncovered(
             f"{code.name} is not judged as {code.component}: it writes what it computes into "

@@ -7,7 +7,7 @@ from enum import Enum
 from typing import Any
 
 from attentest.targets.adapt.components import squashed
-from attentest.targets.adapt.names import EPSILON, OF_EXPERTS, RATIO, SIZES, words
+from attentest.targets.adapt.names import BATCHES, EPSILON, OF_EXPERTS, RATIO, SIZES, words
 from attentest.targets.adapt.objects.keyword_settings import KeptFields
 from attentest.targets.adapt.objects.made_settings import made_settings
 from attentest.targets.adapt.objects.settings import settings_doubts
@@ -22,7 +22,7 @@ FIXED: Mapping[str, str] = {
     ),
     **dict.fromkeys(words("multipleof paddingmultiple padmultiple padtomultipleof"), "1"),
     **dict.fromkeys(words("device"), '"cpu"'),
-    **dict.fromkeys(words("maxbatchsize maxbatch maxbsz maxbs"), "64"),  # more than is judged
+    **{own: str(number) for own, number in BATCHES.items()},  # more than is judged
 }
 """Values of arguments that are no size, whatever their default is."""
 
