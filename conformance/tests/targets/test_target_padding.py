@@ -74,3 +74,19 @@ def test_padding_that_is_hidden_wrongly_is_no_assumption(mask, tmp_path):
     edit = (HIDDEN[0], f"tgt_key_padding_mask={mask},")
     target = f"{edited('plain_ids.py', tmp_path, edit)}:Translator"
     assert statuses(target, "formula", "pad-ids") & FAILING
+
+
+BARE = (
+    (
+        "self.tokens = nn.Embedding(vocab, d_model)",
+        "self.words = nn.Parameter(torch.randn(vocab, d_model))",
+    ),
+    ("self.tokens(ids)", "self.words[ids]"),
+)
+
+
+def test_tables_that_are_plain_parameters_show_visible_padding(tmp_path):
+    target = f"{edited('plain_ids.py', tmp_path, HIDDEN, *BARE)}:Translator"
+    assert attentest.adapted(target).limits.right_padded == ("target",)
+    hidden = f"{edited('plain_ids.py', tmp_path, *BARE)}:Translator"
+    assert attentest.adapted(hidden).limits.right_padded == ()

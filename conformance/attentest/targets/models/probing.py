@@ -150,8 +150,20 @@ def _hides_target_padding(probe: Probe, call: Callable[..., Any], place: int) ->
 
 
 def _tables(probe: Probe) -> list[Tensor]:
-    """Return the tables of tokens and of positions; these have more rows than the others."""
-    return [one.weight for one in probe.model.modules() if isinstance(one, nn.Embedding)]
+    """Return the tables of tokens and of positions; these have more rows than the others.
+
+    A table of tokens may be a parameter without a module of its own.
+    """
+    modules = list(probe.model.modules())
+    rows = {probe.sizes.source_vocabulary, probe.sizes.target_vocabulary}
+    bare = [
+        own
+        for one in modules
+        if not isinstance(one, nn.Embedding | nn.Linear)
+        for own in one.parameters(recurse=False)
+        if own.ndim == 2 and len(own) in rows
+    ]
+    return [*(one.weight for one in modules if isinstance(one, nn.Embedding)), *bare]
 
 
 def takes_pads_for_tokens(probe: Probe, call: Callable[..., Any], side: str) -> bool:
