@@ -16,7 +16,7 @@ from attentest.targets.adapt import Unclear
 from attentest.targets.adapt.parameters import found
 from attentest.targets.constants import components, models
 from attentest.targets.constants.copies import Constants
-from attentest.targets.members import adapter_text
+from attentest.targets.members import adapter_text, members
 from attentest.targets.whole import AdaptedWhole
 from attentest_spec import Backend
 
@@ -91,6 +91,14 @@ def test_heads_that_are_fixed_are_a_size(
     backend = attentest.adapted(written(tmp_path, "fixed_heads.py", *edits))
     assert backend.limits.heads is None
     assert failing(backend) == []
+
+
+def test_parts_of_such_a_model_are_its_parts(tmp_path: Path) -> None:
+    """The model is built of a copy of its file, whose classes are others of the same name."""
+    file = written(tmp_path, "constants.py").partition(":")[0]
+    inside = {one.name: one.inside for one in members(file) or ()}
+    assert inside["Attention"] == inside["DecoderLayer"] == "Transformer"
+    assert inside["Transformer"] == ""
 
 
 def test_constants_are_read_wherever_they_have_names() -> None:

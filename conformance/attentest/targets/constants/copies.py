@@ -198,6 +198,13 @@ def copied(thing: Any, **values: Any) -> Any:
     return found.thing
 
 
+def is_copy_of(one: type, thing: Any) -> bool:
+    """Say whether the class `one` is that of a copy of the file of the class `thing`."""
+    home = vars(sys.modules.get(one.__module__, sys))
+    name = one.__module__.rpartition("_")[0], one.__qualname__
+    return "__copy__" in home and name == (thing.__module__, getattr(thing, "__qualname__", ""))
+
+
 SECONDS = 1.0
 """Limit of the processor time of a copy of the files: one is made for all sizes in use."""
 

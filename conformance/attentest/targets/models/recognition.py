@@ -24,6 +24,7 @@ from attentest.targets.adapt.parameters.building import DISTINCT
 from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.adapt.reading import Reading, Unclear
 from attentest.targets.adapt.training.in_files import component_in_file
+from attentest.targets.constants.copies import is_copy_of
 from attentest.targets.definitions import definitions
 from attentest.targets.language_models.construction import building as language_models
 from attentest.targets.language_models.construction.makers import makes_modules
@@ -255,7 +256,7 @@ class Recognition:
                     **self._models,
                     **self._encoders,
                 }.items()
-                if thing in classes and type(model) is not thing
+                if any(_is_one(part, thing) for part in classes) and not _is_one(type(model), thing)
             ),
             "",
         )
@@ -293,6 +294,11 @@ def _names(owner: type, thing: Any) -> bool:
         return False
     methods = (one for one in vars(owner).values() if inspect.isfunction(one))
     return any(thing.__name__ in one.__code__.co_names for one in methods)
+
+
+def _is_one(part: type, thing: Any) -> bool:
+    """Say whether a class of a model is `thing`, or that of a copy with other constants."""
+    return part is thing or is_copy_of(part, thing)
 
 
 def _is_class(thing: Any) -> bool:
