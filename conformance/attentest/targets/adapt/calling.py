@@ -277,9 +277,8 @@ class _Mask:
     def style(self, reading: Reading) -> tuple[Style, str] | None:
         """Return how the mask is written, and how that was found; None where no form is accepted.
 
-        Unclear where a call shows the contrary of the words.
-
-        Words decide what an entry means, the user's first. What a call shows decides the rest.
+        Words decide what an entry means, the user's first. What a call shows decides the rest;
+        Unclear where it shows the contrary of the words.
         """
         others = [one for one in self.adapter.signature.parameters if "_mask" in one]
         meanings, source = masks.meanings_by_words(self.own, self.code.words, others=others)
@@ -290,7 +289,9 @@ class _Mask:
             meanings, source = (meant,), by
         shown, accepted, about = self._tried(meanings)
         if shown and not reading.anyway:
-            samples.demand(self.code.name, self.probe, self.adapter, self.slot, shown, self.keys)
+            found = self.code.name, self.probe, self.adapter, self.slot, shown, self.keys
+            shown, assumed = samples.settled(*found, strict=reading.strict)
+            about += assumed
         if not meant and not shown:
             self._ask(meanings, source)
             if accepted is None and not self._shown()[1]:
@@ -300,9 +301,8 @@ class _Mask:
         undecided = not shown and not meanings
         lean = undecided and leaning(self.probe, self.adapter, self.slot, self.keys)
         accepted = self._shown([lean])[1] if lean else accepted
-        style = shown or accepted or masks.plain_style(meanings)
         how = _IN_PART if lean else _how(shown is not None, source)
-        return style, how + about
+        return shown or accepted or masks.plain_style(meanings), how + about
 
     def _tried(self, meanings: Sequence[str]) -> tuple[Style | None, Style | None, str]:
         """Return the styles that are shown and accepted, and what to say of the shape."""
