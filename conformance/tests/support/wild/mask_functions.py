@@ -95,3 +95,8 @@ def get_masks(src, tgt):
 def get_tgt_mask(tgt, pad_idx, device):
     square = torch.ones(tgt.size(1), tgt.size(1), dtype=torch.bool, device=device)
     return (tgt != pad_idx)[:, None, None] & square.tril()
+
+
+def added_causal_mask(tgt_len, dtype, device):
+    lowest = torch.finfo(dtype).min
+    return torch.full((tgt_len, tgt_len), lowest, dtype=dtype, device=device).triu(1)[None, None]

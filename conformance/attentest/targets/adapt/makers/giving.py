@@ -50,15 +50,20 @@ def givings(
 ) -> Iterator[Giving]:
     """Yield the ways to call the function `name`, the plain one first.
 
-    A device is that of the tokens. Raises Unclear where there is none.
+    A device is that of the tokens, a precision that has to be given is single. Raises Unclear where
+    there is none.
     """
+    free = {one: squashed(one) for one in signature.parameters if one not in reading.given}
+    made = {
+        one: "torch.float32"
+        for one, word in free.items()
+        if word == "dtype" and signature.parameters[one].default is inspect.Parameter.empty
+    }
+    if component != "causal_mask":
+        made |= {one: "tokens.device" for one, word in free.items() if word == "device"}
     for way in _givings(name, component, signature, reading):
-        places = [own for own in signature.parameters if squashed(own) == "device"]
-        if component == "causal_mask" or {*places} & {*reading.given}:
-            yield way
-            continue
-        fixed = {own: one for own, one in way.arguments.fixed.items() if own not in places}
-        computed = {**way.arguments.computed, **dict.fromkeys(places, "tokens.device")}
+        fixed = {own: one for own, one in way.arguments.fixed.items() if own not in made}
+        computed = {**way.arguments.computed, **made}
         yield replace(way, arguments=replace(way.arguments, fixed=fixed, computed=computed))
 
 
