@@ -88,7 +88,8 @@ class Limits:
     share one head of keys and values and no size says how many there are, `precisions` and
     `masks` (see :data:`MASK_KINDS`) the supported kinds, `memory_masks` those of the mask of a
     decoder's memory where they are others than `masks`, `any_device` is False where masks are made
-    on the CPU whatever the device of the tokens is, `dropout` is False where there is none,
+    on the CPU whatever the device of the tokens is, or where what is built stays on the device that
+    it is built for, `dropout` is False where there is none,
     `odd_width` is False where an odd model width is refused, `least_width` is the smallest model
     width that is not, `cross` is False where multi-head
     attention has one input, which is query, key and value at once, and `inner` is the width of a

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import numpy as np
 
-from attentest.harness.errors import BackendError
+from attentest.harness.errors import Absent, BackendError
 from attentest.harness.subject import Probe
 from attentest.testing.assertions import holds
 from attentest_spec.contract import Input
@@ -20,6 +20,8 @@ def follows_to_device(probe: Probe, x: Annotated[Floats, "*shape D"], *others: I
     converts to the type of another tensor by the name of that type, cannot be made on the device
     meta; that nothing stays behind is all that is demanded of it.
     """
+    if not probe.subject.limits.any_device:
+        return
     behind = left_behind(probe, x.shape[-1])
     try:
         place = probe.do(
@@ -46,6 +48,8 @@ def moves_once(probe: Probe, x: Annotated[Floats, "*shape D"]) -> None:
 
     x (.., D) is an input of the part.
     """
+    if not probe.subject.limits.any_device:
+        raise Absent(f"{probe.subject.name} stays on the device that it is built for")
     behind = left_behind(probe, x.shape[-1])
     holds(not behind, _left(behind))
 

@@ -134,6 +134,8 @@ def _held(probe: Probe) -> dict[str, Mapping[str, Any]]:
 
 @check("model.device-move", examples=1)
 def test_device_move(subject: Subject, draw: Draw) -> None:
+    if not subject.limits.any_device:
+        raise Absent(f"{subject.name} stays on the device that it is built for")
     case = draw_call(subject, draw, loaded=False, layers=draw.layers(1, 2))
     moved = case.probe.become("moving it to another device", lambda part: part.moved(device="meta"))
     held = _held(moved)

@@ -32,6 +32,7 @@ from attentest.targets.adapt.assumptions.choices import (
     summary,
     unusual,
 )
+from attentest.targets.adapt.assumptions.devices import with_one_device
 from attentest.targets.adapt.assumptions.epsilons import given_for_none
 from attentest.targets.adapt.assumptions.precisions import single_alone
 from attentest.targets.adapt.assumptions.unread import with_unread
@@ -54,7 +55,6 @@ from attentest.targets.adapt.limits import (
 )
 from attentest.targets.adapt.losses.adaptation import adapt_loss
 from attentest.targets.adapt.makers import maker, several
-from attentest.targets.adapt.makers.devices import with_one_device
 from attentest.targets.adapt.parameters import FoundTable, interleaved, routing
 from attentest.targets.adapt.parameters.given import check_places
 from attentest.targets.adapt.parameters.held import shapes_held, table_of_code
@@ -151,7 +151,8 @@ def adapt(
             return adapt_surrounded(question, thing, reading, name, home, read)
 
     try:
-        return with_unread(with_number_of_heads(read_around(asked), asked, read_around), thing)
+        made = with_number_of_heads(read_around(asked), asked, read_around)
+        return with_one_device(with_unread(made, thing), asked)
     except Unclear as question:
         if other := without_forward(thing):
             raise Unclear(other) from question
@@ -229,7 +230,7 @@ def _making(code: Code, reading: Reading) -> Adapted:
     """Return a function that makes masks as a backend."""
     made = maker.making(Probe(built(code, torch.float64)), code, reading)
     head = f"{code.name} is judged as {code.component}"
-    backend = Adapted(
+    return Adapted(
         name=code.name,
         title=f"{code.name}, read as {code.component}",
         recipes={code.component: Recipe(code.build, made.call)},
@@ -239,7 +240,6 @@ def _making(code: Code, reading: Reading) -> Adapted:
         assumed=made.assumed,
         summary=summary(code, made.call.adapter),
     )
-    return with_one_device(backend, reading)
 
 
 @dataclass(frozen=True)

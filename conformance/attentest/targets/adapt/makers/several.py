@@ -3,7 +3,7 @@
 import inspect
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import product
 from types import ModuleType
 from typing import Any
@@ -13,7 +13,6 @@ from torch import Tensor
 
 from attentest.results.text import summary
 from attentest.targets.adapt.components import squashed
-from attentest.targets.adapt.makers.devices import with_one_device
 from attentest.targets.adapt.makers.maker import CODE, COMPONENTS, FIXED_PAD, FIXED_PADS
 from attentest.targets.adapt.names import BATCH_PADS, OFF, ROLES
 from attentest.targets.adapt.probing import undisturbed
@@ -124,21 +123,13 @@ def _adapted(thing: Any, reading: Reading, name: str, home: ModuleType | None) -
         assumed = () if call.pads else (FIXED_PAD.format(pad),)
         if wanted and not (assumed and reading.strict):
             made = _Several(name, origin(thing, home, name), call, wanted, limits)
-            return _on_its_device(thing, made, assumed, reading)
+            return _backend(thing, made, assumed)
     raise Unclear(
         f"{name} makes the masks of a source and a target, and not all that it returns was "
         f"recognised ({why or 'no mask of padding and no causal one'}): either a mask is wrong, or "
         f"it has another form. Write a function that returns one of them, and name it with --as "
         f"padding_mask, causal_mask or target_mask."
     )
-
-
-def _on_its_device(
-    thing: Any, made: _Several, assumed: tuple[str, ...], reading: Reading
-) -> AdaptedWhole:
-    """Return the backend, limited to the CPU where its masks are made there alone."""
-    backend = with_one_device(_backend(thing, made, assumed), reading)
-    return replace(backend, adapter=replace(made, limits=backend.limits))
 
 
 def _backend(thing: Any, made: _Several, assumed: tuple[str, ...]) -> AdaptedWhole:

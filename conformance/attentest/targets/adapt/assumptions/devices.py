@@ -1,0 +1,117 @@
+"""Code that is used on one device: it makes its mask on the CPU, or stays where it was built."""
+
+import ast
+import inspect
+import re
+import textwrap
+from collections.abc import Iterator
+from dataclasses import is_dataclass, replace
+from typing import Any, TypeVar
+
+import numpy as np
+from torch import nn
+
+from attentest.targets.adapt.components import squashed
+from attentest.targets.adapt.probing import SIZES, undisturbed
+from attentest.targets.adapt.reading import Reading
+from attentest_spec import Backend, Sizes
+from attentest_spec.torch import TorchPart
+from attentest_spec.torch.inventory import modules, tensors
+
+B = TypeVar("B", bound=Any)  # a data class with limits, and sentences on what was inferred
+
+SENTENCE = (
+    "assumed that it is used on the CPU alone, where it makes its mask: if tokens may be on "
+    "another device, this is a mistake, and --strict reports it"
+)
+KEPT = (
+    "assumed that it stays on the device that its constructor is given as {}: {} is left there "
+    "where it is moved later; if it may be moved, this is a mistake, and --strict reports it"
+)
+_MIXED = "on device cpu"
+"""The words of the error of an operation on tensors of two devices, one of them the CPU."""
+_HELD = ("model", "positional_encoding")
+"""The components whose arrays have to follow them."""
+
+
+def with_one_device(backend: B, reading: Reading) -> B:
+    """Return the inferred `backend`, limited to one device where it is used on that alone.
+
+    Nothing is assumed where the user is strict.
+    """
+    if reading.strict or not getattr(backend, "understood", ()) or not backend.limits.any_device:
+        return backend
+    said = SENTENCE if is_on_cpu_alone(backend) else _kept(backend)
+    if not said:
+        return backend
+    head, *rest = backend.understood
+    limits = replace(backend.limits, any_device=False)
+    adapter = getattr(backend, "adapter", None)
+    written = {"adapter": replace(adapter, limits=limits)} if is_dataclass(adapter) else {}
+    assumed, understood = (*backend.assumed, said), (head, said, *rest)
+    return replace(backend, limits=limits, assumed=assumed, understood=understood, **written)
+
+
+def is_on_cpu_alone(backend: Backend) -> bool:
+    """Say whether the target's mask is made on the CPU whatever the device of the tokens is."""
+    if "target_mask" not in backend.components:
+        return False
+    tokens = np.array([[3, 4, 5, 6], [4, 5, 0, 0]])
+    try:
+        with undisturbed():
+            part = backend.build("target_mask", Sizes())
+            return bool(part.placed((tokens, 0), "meta") == "cpu")
+    except RuntimeError as failure:
+        return _MIXED in str(failure)
+    except Exception:  # code that a user wrote may raise anything; a clause will report it
+        return False
+
+
+def _kept(backend: Backend) -> str:
+    """Return what is said of tensors that stay where a constructor is told to put them, or "".
+
+    Each of them has to be that of a class whose constructor is given a device, and a call on
+    another device has to fail by them: what calls move is left there by no one.
+    """
+    component = next((one for one in _HELD if one in backend.components), "")
+    if not component:
+        return ""
+    try:
+        with undisturbed():
+            part: Any = backend.build(component, SIZES)
+            held = dict(_loose(part.module)) if isinstance(part, TorchPart) else {}
+            if not held or not all(held.values()) or _follows(part, component):
+                return ""
+    except Exception:  # code that a user wrote may raise anything; a clause will report it
+        return ""
+    name, device = next(iter(held.items()))
+    return KEPT.format(device, name)
+
+
+def _loose(module: nn.Module) -> Iterator[tuple[str, str]]:
+    """Yield the tensors that `module` holds as plain attributes, each with its device argument."""
+    for path, owner in modules(module):
+        for name, _ in tensors(owner):
+            yield f"{path}.{name}".lstrip("."), _device_of(type(owner), name.partition(".")[0])
+
+
+def _device_of(owner: type, attribute: str) -> str:
+    """Return the argument of the constructor on which an attribute is made, "" for none."""
+    taken = inspect.signature(owner).parameters
+    device = next((one for one in taken if squashed(one) == "device"), "")
+    tree = ast.parse(textwrap.dedent(inspect.getsource(owner))) if device else ast.Module([], [])
+    statements = (one for one in ast.walk(tree) if isinstance(one, ast.Assign | ast.AnnAssign))
+    made = (ast.unparse(one) for one in statements)
+    is_placed = any(re.match(rf"self\.{attribute}\b.*=.*\bdevice\b", one, re.S) for one in made)
+    return device * is_placed
+
+
+def _follows(part: TorchPart, component: str) -> bool:
+    """Say whether a call on another device answers there."""
+    tokens = np.array([[1, 2, 4, 5], [2, 4, 5, 6]])
+    vectors = np.random.default_rng(0).normal(size=(2, 4, SIZES.d_model))
+    given = (tokens, tokens) if component == "model" else (vectors,)
+    try:
+        return part.placed(given, "meta") == "meta"
+    except RuntimeError:
+        return False

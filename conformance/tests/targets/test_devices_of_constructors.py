@@ -1,0 +1,90 @@
+"""Code whose constructor is given a device: what it makes there stays where the code is moved."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import attentest
+from attentest.judging.bench import Bench
+from attentest.judging.judge import judge
+from attentest_spec import Backend
+
+TABLE = """
+import torch
+from torch import nn
+
+
+class PositionalEncoding(nn.Module):
+    def __init__(self, d_model, max_len, device):
+        super().__init__()
+        place = torch.arange(max_len, device=device).float()[:, None]
+        angle = place / 10000 ** (torch.arange(0, d_model, 2, device=device).float() / d_model)
+        self.table = torch.zeros(max_len, d_model, device=device)
+        self.table[:, 0::2], self.table[:, 1::2] = angle.sin(), angle.cos()
+
+    def forward(self, x):
+        return x + self.table[: x.shape[1]]
+"""
+CLAUSES = ("follows-moves", "moved-once", "formula")
+
+
+def adapted(folder: Path, *edits: tuple[str, str], **settled: object) -> Any:
+    """Return the table with `edits`, as a backend."""
+    source = TABLE
+    for old, new in edits:
+        assert old in source
+        source = source.replace(old, new)
+    (folder / "own.py").write_text(source, encoding="utf-8")
+    return attentest.adapted(f"{folder / 'own.py'}:PositionalEncoding", **settled)
+
+
+def statuses(backend: Backend) -> list[str]:
+    """Return the statuses of the clauses on moves, and of the formula."""
+    bench = Bench.for_status(backend, effort=0.2)
+    return [judge(bench, f"positional_encoding.{one}").status.value for one in CLAUSES]
+
+
+def test_what_is_made_on_a_device_that_is_given_may_stay_there(tmp_path):
+    read = adapted(tmp_path)
+    assert not read.limits.any_device
+    assert "given as device: table is left there" in "\n".join(read.assumed)
+    assert "any_device=False" in read.written()
+    assert statuses(read) == ["pass", "absent", "pass"]
+
+
+def test_strict_judges_what_stays(tmp_path):
+    read = adapted(tmp_path, strict=True)
+    assert read.limits.any_device
+    assert statuses(read)[0] == "violation"
+
+
+@pytest.mark.parametrize(
+    "edits",
+    [
+        ((", device)", ")"), (", device=device", "")),
+        (("torch.zeros(max_len, d_model, device=device)", "torch.zeros(max_len, d_model)"),),
+    ],
+    ids=["no-device", "another-device"],
+)
+def test_what_is_made_elsewhere_has_to_follow(edits, tmp_path):
+    read = adapted(tmp_path, *edits)
+    assert read.limits.any_device
+    assert statuses(read)[0] == "violation"
+
+
+ZEROS = "torch.zeros(max_len, d_model, device=device)"
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        ("x + self.table[: x.shape[1]]", "x + self.table[: x.shape[1]].to(x.device)"),
+        (f"self.table = {ZEROS}", f'self.register_buffer("table", {ZEROS})'),
+    ],
+    ids=["by-the-call", "a-buffer"],
+)
+def test_what_follows_is_no_assumption(edit, tmp_path):
+    read = adapted(tmp_path, edit)
+    assert read.limits.any_device
+    assert statuses(read)[0] == "pass"
