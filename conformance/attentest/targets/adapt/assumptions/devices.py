@@ -5,7 +5,7 @@ import inspect
 import re
 import textwrap
 from collections.abc import Iterator
-from dataclasses import is_dataclass, replace
+from dataclasses import replace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -46,8 +46,8 @@ def with_one_device(backend: B, reading: Reading) -> B:
         return backend
     head, *rest = backend.understood
     limits = replace(backend.limits, any_device=False)
-    adapter = getattr(backend, "adapter", None)
-    written = {"adapter": replace(adapter, limits=limits)} if is_dataclass(adapter) else {}
+    adapter: Any = getattr(backend, "adapter", None)
+    written = {} if adapter is None else {"adapter": replace(adapter, limits=limits)}
     assumed, understood = (*backend.assumed, said), (head, said, *rest)
     return replace(backend, limits=limits, assumed=assumed, understood=understood, **written)
 
