@@ -273,8 +273,13 @@ def only_candidate(target: str, module: ModuleType) -> str:
     found = [name for name in own if component_named(name)]
     if len(found) == 1:
         return found[0]
-    listed = ", ".join(found or own) or "no function and no class"
+    listed = ", ".join([*own[:_LISTED], *[".."] * (len(own) > _LISTED)])
     raise Unclear(
-        f"{target} holds {listed}. Say which of them to judge with {target}:NAME"
-        + ("." if found else ", and with --as COMPONENT what it is.")
+        f"{target} holds {listed or 'no function and no class'}. Say which of them to judge with "
+        f"{target}:NAME{'' if found else ', and with --as COMPONENT what it is'}; attentest check "
+        f"{target} judges all that it recognises."
     )
+
+
+_LISTED = 20
+"""The largest number of names that are listed of a file."""
