@@ -16,11 +16,26 @@ class _Short(_Model):
         super().__init__(width, window)
 
 
-SPACE = {"Model": _Model, "Short": _Short, "SimpleNamespace": SimpleNamespace}
+class _Settings:
+    def __init__(self, **kwargs: int) -> None:
+        self.sliding_window = kwargs.pop("sliding_window", 4096)
+
+
+SPACE = {
+    "Settings": _Settings,
+    "Model": _Model,
+    "Short": _Short,
+    "SimpleNamespace": SimpleNamespace,
+}
 
 
 def test_a_long_default_is_said() -> None:
     (said,) = windows_left(Building("Model(width=sizes.d_model)", SPACE))
+    assert said.startswith("sliding_window is left at 4096")
+
+
+def test_a_long_default_of_a_loose_keyword_is_said() -> None:
+    (said,) = windows_left(Building("Settings(width=8)", SPACE))
     assert said.startswith("sliding_window is left at 4096")
 
 

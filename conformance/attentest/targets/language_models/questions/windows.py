@@ -12,6 +12,7 @@ from attentest.targets.adapt.reading import Reading, Windowed
 from attentest.targets.adapt.unspecified.windows import LONG, edge
 from attentest.targets.language_models.construction.building import Building
 from attentest.targets.language_models.limits import LONGEST
+from attentest.targets.language_models.surrounded.keywords import with_keywords
 from attentest.targets.language_models.verifying import TRIED, answers, drawn
 from attentest.targets.signatures import constructor_arguments
 from attentest_spec import Backend, Choices
@@ -68,5 +69,5 @@ def _windows(built: Building) -> Iterator[tuple[str, inspect.Parameter]]:
     called = [built.space.get(name) for name in re.findall(r"(\w+)\(", built.expression)]
     for thing in called:
         if inspect.isclass(thing) and thing.__module__ != SimpleNamespace.__module__:
-            arguments = constructor_arguments(thing).items()
-            yield from ((own, one) for own, one in arguments if "window" in own.lower())
+            arguments = {**with_keywords(thing).parameters, **constructor_arguments(thing)}
+            yield from ((own, one) for own, one in arguments.items() if "window" in own.lower())
