@@ -69,5 +69,5 @@ def _windows(built: Building) -> Iterator[tuple[str, inspect.Parameter]]:
     called = [built.space.get(name) for name in re.findall(r"(\w+)\(", built.expression)]
     for thing in called:
         if inspect.isclass(thing) and thing.__module__ != SimpleNamespace.__module__:
-            arguments = {**with_keywords(thing).parameters, **constructor_arguments(thing)}
+            arguments = {**constructor_arguments(thing), **with_keywords(thing).parameters}
             yield from ((own, one) for own, one in arguments.items() if "window" in own.lower())
