@@ -113,3 +113,18 @@ def test_the_epsilon_beside_a_norm_that_is_not_called_is_the_closest_one(tmp_pat
     sublayer, norm = SECOND
     code = CODE.replace(sublayer, sublayer.removeprefix(f"self.{norm}"))
     assert adapted(tmp_path, "Tagger", code).choices["norm_epsilon"] == 1e-12
+
+
+@pytest.mark.proof
+def test_norms_in_a_list_have_their_places_where_one_is_not_called(tmp_path: Path) -> None:
+    code = CODE.replace("self.norm1 = nn", "self.norms = nn.ModuleList([nn").replace(
+        "eps=1e-12)\n        self.up",
+        "eps=1e-12), nn.LayerNorm(width, eps=1e-12)])\n        self.up",
+    )
+    code = code.replace("        self.norm2 = nn.LayerNorm(width, eps=1e-12)\n", "")
+    right = code.replace("self.norm1(", "self.norms[0](").replace("self.norm2(", "self.norms[1](")
+    wrong = right.replace("self.norms[1](", "self.norms[0](")
+    assert wrong != right
+    for source in (right, wrong):
+        read = adapted(tmp_path, "Tagger", source)
+        assert '"layers.*.self_attention_norm.gain": "layers.*.norms.0.weight"' in read.written()

@@ -183,7 +183,9 @@ def _norm_orders(slots: list[str], norms: list[Unit], run: Run) -> list[list[Uni
         held = ", ".join(name or "weights of its own" for name in names)
         raise Lost(f"{len(slots)} norms were looked for, and there are {held}")
     numbers = [ordinal(name) for name in names]
-    if all(written for _, written in numbers) and len(set(numbers)) == len(names):
+    idle = 0 < sum(unit.path in run.order for unit in norms) < len(norms)
+    counted = all(written or (idle and number is not None) for number, written in numbers)
+    if counted and len(set(numbers)) == len(names):  # one that is not called has no time
         return [[norms[i] for i in sorted(range(len(norms)), key=lambda i: numbers[i])]]
     times = [run.when(unit.path) for unit in norms]
     if None not in times and len(set(times)) == len(times):
