@@ -69,3 +69,31 @@ def test_mistakes_behind_a_matrix_of_zeros_are_detected(
     assert right in CODE
     backend = adapted(tmp_path, "MultiHeadAttention", CODE.replace(right, wrong))
     assert broken(backend, FORMULA)
+
+
+LAYER = (
+    CODE
+    + """
+
+class EncoderLayer(nn.Module):
+    def __init__(self, d_model, n_heads, d_ff):
+        super().__init__()
+        self.attention = MultiHeadAttention(d_model, n_heads)
+        self.norm1, self.norm2 = nn.LayerNorm(d_model), nn.LayerNorm(d_model)
+        self.up, self.down = nn.Linear(d_model, d_ff), nn.Linear(d_ff, d_model)
+        nn.init.zeros_(self.norm1.weight)
+
+    def forward(self, x, mask=None):
+        h = self.norm1(x)
+        x = x + self.attention(h, h, h, mask)
+        return x + self.down(self.up(self.norm2(x)).relu())
+"""
+).replace(ZEROS, "")
+
+
+def test_mask_behind_a_gain_of_zeros_is_read(tmp_path: Path) -> None:
+    added = LAYER.replace('scores.masked_fill(mask, float("-inf"))', "scores + mask")
+    for source, said in ((LAYER, "True blocks"), (added, "added to the scores")):
+        backend = adapted(tmp_path, "EncoderLayer", source)
+        assert any(said in sentence for sentence in backend.understood)
+        assert broken(backend, "encoder.layer-formula", "encoder.reach-is-the-mask") == []
