@@ -141,3 +141,58 @@ def test_arguments_of_one_use_are_told_from_others(line: str, alone: bool, tmp_p
     file.write_text(text)
     number = text.splitlines().index(line) + 1
     assert takes_each_once(Place(str(file), number, 0, 1)) is alone
+
+
+PROJECTED = """
+from torch import nn
+
+
+class Attention(nn.Module):
+    def __init__(self, dim, heads):
+        super().__init__()
+        self.heads = heads
+        self.q, self.k, self.v, self.o = (nn.Linear(dim, dim) for _ in range(4))
+
+    def split(self, x):
+        return x.unflatten(-1, (self.heads, -1)).transpose(1, 2)
+
+    def forward(self, x):
+        q, k = self.split(self.q(x)), self.split(self.k(x))
+        v = self.split(self.v(x))
+        mixed = (q @ k.mT / q.shape[-1] ** 0.5).softmax(-1) @ v
+        return self.o(mixed.transpose(1, 2).flatten(2))
+
+
+class Layer(nn.Module):
+    def __init__(self, dim, heads, inner):
+        super().__init__()
+        self.attn, self.norm1, self.norm2 = Attention(dim, heads), nn.LayerNorm(dim), nn.LayerNorm(dim)
+        self.fc1, self.fc2 = nn.Linear(dim, inner), nn.Linear(inner, dim)
+
+    def forward(self, x):
+        x = self.norm1(x + self.attn(x))
+        return self.norm2(x + self.fc2(self.fc1(x).relu()))
+
+
+class Encoder(nn.Module):
+    def __init__(self, vocab_size, dim, heads, inner, layers):
+        super().__init__()
+        self.words, self.norm = nn.Embedding(vocab_size, dim), nn.LayerNorm(dim)
+        self.layers = nn.ModuleList(Layer(dim, heads, inner) for _ in range(layers))
+
+    def forward(self, ids):
+        x = self.norm(self.words(ids))
+        for layer in self.layers:
+            x = layer(x)
+        return x
+"""
+
+
+@pytest.mark.proof
+def test_projection_by_other_weights_is_the_line_and_not_the_call_of_its_layer(
+    tmp_path: Path,
+) -> None:
+    source = PROJECTED.replace("v = self.split(self.v(x))", "v = self.split(self.k(x))")
+    found = located(tmp_path, source, "Encoder", "encoder.formula")
+    assert found is not None
+    assert found.code == "v = self.split(self.k(x))"

@@ -291,7 +291,8 @@ def _blamed(alignment: Alignment, finding: Finding, wrong: FormulaStep) -> Place
     if finding.argument is not None:
         common = _common(alignment, finding, finding.step) if finding.leaves_out else None
         return common or operation.places[depth]
-    if wrong.part != finding.step.part or finding.leaves_out:
+    inside = wrong in finding.step.inputs and wrong.part.startswith(f"{finding.step.part}.")
+    if (wrong.part != finding.step.part and not inside) or finding.leaves_out:
         inner = _within(alignment, operation, wrong)
         return inner or _common(alignment, finding, wrong) or operation.place
     return operation.place
