@@ -154,12 +154,13 @@ class Attention(nn.Module):
         self.q, self.k, self.v, self.o = (nn.Linear(dim, dim) for _ in range(4))
 
     def split(self, x):
-        return x.unflatten(-1, (self.heads, -1)).transpose(1, 2)
+        return x.unflatten(-1, (self.heads, -1)).transpose(1, 2).contiguous()
 
     def forward(self, x):
-        q, k = self.split(self.q(x)), self.split(self.k(x))
+        q = self.split(self.q(x) * (x.shape[-1] // self.heads) ** -0.5)
+        k = self.split(self.k(x))
         v = self.split(self.v(x))
-        mixed = (q @ k.mT / q.shape[-1] ** 0.5).softmax(-1) @ v
+        mixed = (q @ k.mT).softmax(-1) @ v
         return self.o(mixed.transpose(1, 2).flatten(2))
 
 
