@@ -167,7 +167,8 @@ class Attention(nn.Module):
 class Layer(nn.Module):
     def __init__(self, dim, heads, inner):
         super().__init__()
-        self.attn, self.norm1, self.norm2 = Attention(dim, heads), nn.LayerNorm(dim), nn.LayerNorm(dim)
+        self.attn = Attention(dim, heads)
+        self.norm1, self.norm2 = nn.LayerNorm(dim), nn.LayerNorm(dim)
         self.fc1, self.fc2 = nn.Linear(dim, inner), nn.Linear(inner, dim)
 
     def forward(self, x):
