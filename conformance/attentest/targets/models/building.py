@@ -197,10 +197,12 @@ class _Options:
             yield f"sizes.{size}"
             return
         inner = self._inner(own, parameter, side)
-        if inner:
-            yield from self.expressions(self.space[inner[0]], *inner)
-            return
-        if is_configuration(own, self.top) and parameter.default in (inspect.Parameter.empty, None):
+        made = list(islice(self.expressions(self.space[inner[0]], *inner), 8)) if inner else []
+        yield from made
+        is_settings = is_configuration(own, self.top)
+        if made and not (is_settings and not any("sizes." in one for one in made)):
+            return  # a class of settings that takes no size is one of constants
+        if is_settings and parameter.default in (inspect.Parameter.empty, None):
             yield from self._configurations(own, arguments)
             return
         if name == "device" and parameter.default is inspect.Parameter.empty:

@@ -133,10 +133,11 @@ class Recognition:
             return {"component": "target_mask"}
         if name in self._encoders:
             return {"component": "encoder"}
-        if is_whole(name, thing) and name not in self._makers:
-            # It has one text, and no side.
-            is_body = inside in self._language_models or inside in self._encoders
-            return {"component": "", "inside": inside} if is_body else {"component": "model"}
+        if is_whole(name, thing):
+            # It has one text, and no side, or is made by a function, alone or as a part.
+            bodies = {*self._language_models, *self._encoders, *self._makers.values()}
+            made = self._makers.get(name, inside)
+            return {"component": "", "inside": made} if made in bodies else {"component": "model"}
         component = component_named(name)
         if embeds_images(component or component_guessed(name), thing):
             return {"component": "", "inside": inside, "looks": "image"}

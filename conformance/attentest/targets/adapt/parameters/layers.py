@@ -26,6 +26,9 @@ from attentest.targets.adapt.parameters.words import (
 from attentest_spec import Sizes
 from attentest_spec.mapping import nested
 
+NO_LISTS = "with parameters of their own"
+"""Words of the reason of a search that finds no lists of layers at the sizes it is given."""
+
 
 class Lost(Exception):
     """The structure of a module cannot be made out; its text says what was looked for."""
