@@ -177,3 +177,60 @@ def test_classes_in_what_a_function_makes_are_its_parts(tmp_path):
     assert found["build_transformer"] == ("model", "")
     assert found["TranslationModel"] == ("", "build_transformer")
     assert found["Decoder"][1] == found["Encoder"][1] == "build_transformer"
+
+
+SETTINGS = """
+from dataclasses import dataclass
+from enum import Enum
+
+
+class Words(Enum):
+    JOINED = "joined"
+    SPLIT = "split"
+
+
+@dataclass
+class ModelSettings:
+    src_vocab_size: int
+    tgt_vocab_size: int
+    d_model: int
+    num_heads: int
+    num_layers: int
+    max_seq_len: int
+
+
+@dataclass
+class DataSettings:
+    folder: str
+    words: Words
+    held_out: float
+
+
+class Transformer(TranslationModel):
+    def __init__(self, model_config: ModelSettings, data_config: DataSettings, activation: str):
+        if activation not in ("relu", "gelu"):
+            raise ValueError(activation)
+        width, heads = model_config.d_model, model_config.num_heads
+        places = model_config.max_seq_len
+        joined = data_config.words == Words.JOINED
+        source = Table(model_config.src_vocab_size, width, places)
+        target = source if joined else Table(model_config.tgt_vocab_size, width, places)
+        number = range(model_config.num_layers)
+        encoder = Encoder(nn.ModuleList([EncoderBlock(width, heads) for _ in number]))
+        decoder = Decoder(nn.ModuleList([DecoderBlock(width, heads) for _ in number]))
+        head = nn.Linear(width, model_config.tgt_vocab_size)
+        super().__init__(source, target, encoder, decoder, head)
+"""
+
+
+@pytest.mark.proof
+def test_fields_of_settings_that_are_no_sizes_get_plain_values(tmp_path):
+    """Texts and numbers that the code does not read are some; members and words are assumptions."""
+    source = PARTS.partition("class Settings")[0] + SETTINGS
+    backend = adapted(tmp_path, "Transformer", source)
+    assert not broken(backend, FORMULA)
+    said = " ".join(backend.assumed)
+    assert "assumed words=Words.SPLIT" in said
+    assert "assumed activation='relu'" in said
+    wrong = "(q @ k.mT / math.sqrt(q.shape[-1]))", "(q @ k.mT)"
+    assert asked_or_broken(tmp_path, "Transformer", source, *wrong, FORMULA)
