@@ -17,6 +17,7 @@ from attentest.targets.adapt.components import (
     squashed,
     words_of,
 )
+from attentest.targets.adapt.encoders.mixing import Mixed
 from attentest.targets.adapt.encoders.tokens import token_encoder
 from attentest.targets.adapt.makers.several import makes_several
 from attentest.targets.adapt.names import ROLES
@@ -191,6 +192,9 @@ class Recognition:
         for name, thing in list(vars(self.module).items()):
             try:
                 code = token_encoder(thing, Reading(), name) if _is_class(thing) else None
+            except Mixed:  # it is one, and asked about as that
+                found[name] = (None, set[type]())
+                continue
             except Unclear:
                 continue
             if code is not None and code.construction is not None:
