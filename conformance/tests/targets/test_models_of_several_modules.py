@@ -3,6 +3,7 @@
 import pytest
 from mistaken_code import adapted, asked_or_broken, broken
 
+from attentest.targets.adapt import Unclear
 from attentest.targets.members import members
 
 PARTS = '''
@@ -168,6 +169,14 @@ def test_model_made_of_the_fields_that_its_function_reads_is_judged(tmp_path):
 )
 def test_mistake_in_a_model_made_of_fields_is_found(tmp_path, right, wrong):
     assert asked_or_broken(tmp_path, "build_transformer", PARTS, right, wrong, FORMULA)
+
+
+@pytest.mark.proof
+def test_model_that_is_called_with_equal_lengths_alone_is_asked_about_as_that(tmp_path):
+    wrong = PARTS.replace("memory, before, seen", "memory, before, before")
+    assert wrong != PARTS
+    with pytest.raises(Unclear, match="where source and target have the same length, and not"):
+        adapted(tmp_path, "build_transformer", wrong)
 
 
 @pytest.mark.proof
