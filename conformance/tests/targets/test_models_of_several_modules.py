@@ -243,3 +243,38 @@ def test_fields_of_settings_that_are_no_sizes_get_plain_values(tmp_path):
     assert "assumed activation='relu'" in said
     wrong = "(q @ k.mT / math.sqrt(q.shape[-1]))", "(q @ k.mT)"
     assert asked_or_broken(tmp_path, "Transformer", source, *wrong, FORMULA)
+
+
+METHODS = """
+class Transformer(nn.Module):
+    def __init__(self, src_vocab_size, tgt_vocab_size, d_model, num_heads, num_layers, max_len):
+        super().__init__()
+        self.source_table = Table(src_vocab_size, d_model, max_len)
+        self.target_table = Table(tgt_vocab_size, d_model, max_len)
+        self.encoder = Encoder(
+            nn.ModuleList([EncoderBlock(d_model, num_heads) for _ in range(num_layers)])
+        )
+        self.decoder = Decoder(
+            nn.ModuleList([DecoderBlock(d_model, num_heads) for _ in range(num_layers)])
+        )
+        self.head = nn.Linear(d_model, tgt_vocab_size)
+
+    def encode(self, src):
+        return self.encoder(self.source_table(src), (src != 0)[:, None, None])
+
+    def decode(self, src, memory, tgt):
+        seen = (src != 0)[:, None, None]
+        before = torch.ones(tgt.shape[1], tgt.shape[1]).tril().bool() & (tgt != 0)[:, None, None]
+        return self.head(self.decoder(self.target_table(tgt), memory, before, seen))
+"""
+
+
+@pytest.mark.proof
+def test_model_without_a_call_hides_the_padding_of_the_source_in_its_decoding(tmp_path):
+    source = PARTS.partition("class TranslationModel")[0] + METHODS
+    backend = adapted(tmp_path, "Transformer", source)
+    assert not broken(backend, FORMULA, "model.padding-in-a-batch")
+    wrong = "memory, before, seen", "memory, before, seen | True"
+    assert asked_or_broken(
+        tmp_path, "Transformer", source, *wrong, FORMULA, "model.padding-in-a-batch"
+    )

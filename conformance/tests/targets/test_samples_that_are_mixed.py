@@ -64,3 +64,11 @@ def test_encoder_of_sequences_first_has_its_positions_there(tmp_path):
     with pytest.raises(Unclear) as question:
         adapted(tmp_path, "BERT", source)
     assert "mixes the samples" not in str(question.value)
+
+
+def test_encoder_that_is_random_mixes_nothing(tmp_path):
+    source = TEXTS.replace("return self.layers(", "return nn.functional.dropout(") + "\n"
+    source = source.replace("+ places)", "+ places) + 0 * self.layers(self.tokens(ids))")
+    with pytest.raises(Unclear) as question:
+        adapted(tmp_path, "BERT", source)
+    assert "mixes the samples" not in str(question.value)

@@ -331,7 +331,8 @@ def _plain_call(probe: Probe, name: str, reading: Reading) -> Call:
         return Call(packed or arguments.read(name, signature_of(model), wanted, reading))
     encode, decode = (inspect.signature(getattr(model, one)) for one in ("encode", "decode"))
     first = arguments.read(f"{name}.encode", encode, wanted[:1], reading)
-    second = arguments.read(f"{name}.decode", decode, (*wanted[1:], "memory"), reading)
+    more = ["source"] * bool({"src", "source"} & {*decode.parameters})  # its padding is hidden
+    second = arguments.read(f"{name}.decode", decode, (*wanted[1:], "memory", *more), reading)
     clash = [own for own, role in first.masks.items() if second.masks.get(own, role) != role]
     if clash:
         raise Unclear(

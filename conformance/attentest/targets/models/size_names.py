@@ -62,7 +62,7 @@ _PATTERNS = {
     r"inner)(net|network|layer)?(hidden|hid|inner)?(dim|size|dimension|dimensionality|width|features|units|d)?$",
     "d_model": r"(d|dim|n)?(of)?(model|emb|embed|embedding|word|wordvec|token|hid|hidn|hidden|"
     r"latent|feature)(vec|vector|layer|model)?(dim|size|dimension|dimensions|width|d|units)?$"
-    r"|n" + _OF_SIDE + r"state$",
+    r"|n" + _OF_SIDE + r"state$|(num|n)(of)?modeldims?$",
     "dropout": r".*drop(out)?(rate|prob|p|probability|ratio)?$",
 }
 """The words of names that no list has, and what they mean."""

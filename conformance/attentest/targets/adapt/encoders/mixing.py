@@ -56,11 +56,13 @@ def _mixes_images(wrapping: ImageWrapping) -> bool:
         rows.append(held.detach())
 
     with suppress(Exception), last.register_forward_hook(note):
-        for one in (images, changed):
+        for one in (images, images, changed):
             wrapping.module(one)
-    if len(rows) != 2 or [*rows[0].shape[:-1]].count(_SAMPLES) != 1 or rows[0].dim() != 3:
+    if len(rows) != 3 or [*rows[0].shape[:-1]].count(_SAMPLES) != 1 or rows[0].dim() != 3:
         return False
-    moved = _differs(*rows)
+    if _differs(*rows[:2]).any():
+        return False  # it is random
+    moved = _differs(*rows[1:])
     others = moved[1:] if len(moved) == _SAMPLES else moved[:, 1:]
     return bool(others.any())
 
@@ -71,10 +73,12 @@ def _mixes_tokens(wrapping: Wrapping) -> bool:
             ids = torch.arange(_SAMPLES * length).reshape(_SAMPLES, length) % 7 + 1
             changed = ids.clone()
             changed[0, 0] = 9
-            outputs = [call(one) for one in (ids, changed, torch.ones_like(ids))]
+            outputs = [call(one) for one in (ids, ids, changed, torch.ones_like(ids))]
             if any(one is None or one.shape[0] != _SAMPLES for one in outputs):
                 continue
-            before, after, alike = outputs
+            again, before, after, alike = outputs
+            if _differs(again, before).any():
+                return False  # it is random
             if before.dim() < 3 or before.shape[1] != length:
                 return bool(_differs(before, after)[1:].any())
             moved = _differs(before, after)
