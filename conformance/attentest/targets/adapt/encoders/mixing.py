@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 import torch
@@ -32,10 +33,13 @@ def demand_separate_samples(wrapping: Wrapping, name: str) -> None:
 
     Of tokens, the first axis may be that of the sequence: positions run along it then.
     """
-    is_mixed = _mixes_images if isinstance(wrapping, ImageWrapping) else _mixes_tokens
-    with undisturbed(), suppress(NotImplementedError):
-        if is_mixed(wrapping):
-            raise Mixed(_MIXED.format(name))
+    with undisturbed():
+        if isinstance(wrapping, ImageWrapping):
+            is_mixed = _mixes_images(wrapping)
+        else:
+            is_mixed = _mixes_tokens(wrapping)
+    if is_mixed:
+        raise Mixed(_MIXED.format(name))
 
 
 def _mixes_images(wrapping: ImageWrapping) -> bool:
@@ -73,8 +77,9 @@ def _mixes_tokens(wrapping: Wrapping) -> bool:
             ids = torch.arange(_SAMPLES * length).reshape(_SAMPLES, length) % 7 + 1
             changed = ids.clone()
             changed[0, 0] = 9
-            outputs = [call(one) for one in (ids, ids, changed, torch.ones_like(ids))]
-            if any(one is None or one.shape[0] != _SAMPLES for one in outputs):
+            called = [call(one) for one in (ids, ids, changed, torch.ones_like(ids))]
+            outputs = [one for one in called if one is not None and one.shape[0] == _SAMPLES]
+            if len(outputs) < len(called):
                 continue
             again, before, after, alike = outputs
             if _differs(again, before).any():
@@ -91,11 +96,14 @@ def _mixes_tokens(wrapping: Wrapping) -> bool:
 
 def _calls(wrapping: Wrapping, length: int) -> Iterator[Callable[[Tensor], Tensor | None]]:
     """Yield the ways in which the module may be called with ids (B, L)."""
-    number = len(list(_arguments(wrapping, torch.ones(_SAMPLES, length, dtype=torch.int64))))
+    number = len(_arguments(wrapping, torch.ones(_SAMPLES, length, dtype=torch.int64)))
     for place in range(number):
-        yield lambda ids, place=place: _output(
-            lambda: wrapping.module(**_arguments(wrapping, ids)[place])
-        )
+        yield partial(_called, wrapping, place)
+
+
+def _called(wrapping: Wrapping, place: int, ids: Tensor) -> Tensor | None:
+    """Return the output of the call with the arguments at `place` of those for ids (B, L)."""
+    return _output(lambda: wrapping.module(**_arguments(wrapping, ids)[place]))
 
 
 def _arguments(wrapping: Wrapping, ids: Tensor) -> list[dict[str, Any]]:

@@ -5,7 +5,7 @@ import inspect
 import re
 import typing
 from collections.abc import Iterator, Mapping
-from enum import Enum
+from enum import EnumMeta
 from functools import lru_cache
 from typing import Any
 
@@ -50,23 +50,21 @@ def words_for(
     that annotates it, where `space` has its name. A field of a class of settings is a text or a
     number that most code does not read.
     """
-    kind, is_settings = parameter.annotation, not issubclass(_class_of(top), nn.Module)
+    kind: Any = parameter.annotation
+    is_settings = inspect.isclass(top) and not issubclass(top, nn.Module)
     if parameter.default is not inspect.Parameter.empty:
         return []
-    if inspect.isclass(kind) and issubclass(kind, Enum) and space.get(kind.__name__) is kind:
-        return [f"{kind.__name__}.{one}" for one in kind.__members__]
+    members = dict(getattr(kind, "__members__", {})) if isinstance(kind, EnumMeta) else {}
+    if members and space.get(name := str(getattr(kind, "__name__", ""))) is kind:
+        return [f"{name}.{one}" for one in members]
     if typing.get_origin(kind) is typing.Literal:
         return [repr(one) for one in typing.get_args(kind)]
     words = dict.fromkeys(_compared(inspect.getmodule(top), own))
     if kind in (str, "str", inspect.Parameter.empty) and words:
         return [repr(one) for one in words]
-    if is_settings and inspect.isclass(top):
+    if is_settings:
         return {str: ["''"], float: ["0.1"]}.get(kind, [])
     return []
-
-
-def _class_of(top: Any) -> type:
-    return top if inspect.isclass(top) else nn.Module
 
 
 def assumed_of(own: str, code: str) -> str:
