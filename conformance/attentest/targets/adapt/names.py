@@ -90,11 +90,6 @@ SEGMENTS = words(
     "tokentypes tokentype typeids sentencelabel seg tokentypeid"
 )
 """Ids that say to which of two sequences a token belongs."""
-MASKED_PLACES = words(
-    "maskedpos maskedposition maskedpositions maskedplaces maskpos maskposition maskpositions "
-    "maskedlmpositions maskedindex maskedindices maskedids"
-)
-"""Positions of the tokens that are to be guessed, which are chosen behind the layers."""
 
 KEY_WIDTH = words("dk headdim dhead headsize keydim")
 """Names that get the width of a key."""
