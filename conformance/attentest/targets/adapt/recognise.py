@@ -176,7 +176,7 @@ def _close(seen: Observed, expected: Floats) -> bool:
 
 def _norm_first(fired: Fired, held: list[Unit], seen: Observed, component: str) -> str:
     """Recognise a sublayer that is handed out together with the norm in front of it."""
-    norms = [unit.path for unit in held if unit.kind == "norm"]
+    norms = [unit.path for unit in held if unit.kind == "norm" and unit.path]  # not itself
     if component not in ("multi_head_attention", "feed_forward") or fired.path not in norms:
         return ""
     given = [one for one in seen.run.samples[0].inputs if one is not None]

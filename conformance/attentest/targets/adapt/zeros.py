@@ -13,6 +13,11 @@ _ONE_SEGMENT = "tokens * 0"
 
 _ADDED = words("residual residualinput residualstates skip shortcut")
 """The names of such rows."""
+MASKED_PLACES = words(
+    "maskedpos maskedposition maskedpositions maskedplaces maskpos maskposition maskpositions "
+    "maskedlmpositions maskedindex maskedindices maskedids"
+)
+"""Positions of the tokens that are to be guessed, which are chosen behind the layers."""
 
 
 def given_zeros(component: str, needed: Collection[str]) -> dict[str, str]:

@@ -5,9 +5,11 @@ Names decide; what they leave open is tried, and the shapes of the parameters sa
 
 import dataclasses
 import inspect
+import re
 import sys
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
+from enum import Enum
 from itertools import islice, product
 from types import SimpleNamespace
 from typing import Any
@@ -15,7 +17,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from attentest.targets.adapt.components import component_named, part_named, squashed
+from attentest.targets.adapt.components import component_named, part_named, squashed, words_of
 from attentest.targets.adapt.fillings import filling_of, is_head_width, is_no_number
 from attentest.targets.adapt.names import (
     EPSILON,
@@ -37,6 +39,7 @@ from attentest.targets.constants.copies import copied
 from attentest.targets.constants.models import assumed_of, size_constants
 from attentest.targets.constants.numbers_read import HEAD_WIDTH_CODE
 from attentest.targets.kernels import demand_runnable
+from attentest.targets.language_models.construction.plain_values import words_for
 from attentest.targets.models.configurations import Configurations
 from attentest.targets.models.size_names import size_by_words, sizes_named
 from attentest.targets.models.tables.vocabularies import Vocabulary, with_vocabularies
@@ -149,8 +152,11 @@ class _Options:
                 rows.append([(own, one) for one in codes])
             elif parameter.default is inspect.Parameter.empty and parameter.annotation is bool:
                 rows.append([(own, "False"), (own, "True")])
-            elif parameter.default is inspect.Parameter.empty and _is_part(parameter.annotation):
-                return  # no number can be given for a part
+            elif plain := words_for(own, parameter, thing, self.space):
+                self.switches += [f"{own}={one}" for one in plain]
+                rows.append([(own, one) for one in plain])
+            elif parameter.default is inspect.Parameter.empty and _is_no_size(own, parameter):
+                return  # no number can be given for a part, nor for the name of a file
             elif parameter.default is inspect.Parameter.empty:
                 held = [(own, f"range({one})") for one in _VOCABULARIES if one not in taken]
                 rows.append([(own, f"sizes.{size}") for size in unused] + held)
@@ -197,10 +203,12 @@ class _Options:
             yield f"sizes.{size}"
             return
         inner = self._inner(own, parameter, side)
-        if inner:
-            yield from self.expressions(self.space[inner[0]], *inner)
-            return
-        if is_configuration(own, self.top) and parameter.default in (inspect.Parameter.empty, None):
+        made = list(islice(self.expressions(self.space[inner[0]], *inner), 8)) if inner else []
+        yield from made
+        is_settings = is_configuration(own, self.top)
+        if made and not (is_settings and not any("sizes." in one for one in made)):
+            return  # a class of settings that takes no size is one of constants
+        if is_settings and parameter.default in (inspect.Parameter.empty, None):
             yield from self._configurations(own, arguments)
             return
         if name == "device" and parameter.default is inspect.Parameter.empty:
@@ -231,7 +239,7 @@ class _Options:
             if one not in (SimpleNamespace, inspect.Parameter.empty)  # that of no annotation
         }
         annotated = [name for name, one in classes.items() if one is parameter.annotation]
-        if annotated and not issubclass(classes[annotated[0]], nn.Module):
+        if annotated and not issubclass(classes[annotated[0]], nn.Module | Enum):
             return annotated[0], side
         if is_configuration(own, self.top):
             held = [name for name in classes if squashed(name).endswith(("config", "cfg", "args"))]
@@ -288,7 +296,7 @@ class _Options:
         """Yield the switches that nothing says, as `expression` sets them, and its settings."""
         yield from settings_doubts(self.top, expression)
         for one in dict.fromkeys(self.switches):
-            if f"({one}" in expression or f" {one}" in expression:
+            if re.search(rf"[( ]{re.escape(one)}[,)]", expression):
                 yield f"assumed {one}, of which nothing says what is meant: --give sets it"
 
     def question(self, thing: Any, name: str, first: str, failure: str) -> str:
@@ -333,9 +341,11 @@ def _usual(name: str) -> str | None:
     return None if found is None or found.code else repr(found.value(DISTINCT))
 
 
-def _is_part(annotation: Any) -> bool:
-    """Say whether an argument is annotated as a module."""
-    return inspect.isclass(annotation) and issubclass(annotation, nn.Module)
+def _is_no_size(own: str, parameter: inspect.Parameter) -> bool:
+    """Say whether an argument is annotated as a module, or has the name of a file or folder."""
+    annotation = parameter.annotation
+    is_part = inspect.isclass(annotation) and issubclass(annotation, nn.Module)
+    return is_part or bool({"path", "file", "filename", "dir", "folder"} & {*words_of(own)})
 
 
 def _is_pad_id(name: str, default: Any) -> bool:

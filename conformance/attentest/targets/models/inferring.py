@@ -25,7 +25,7 @@ from attentest.targets.models.combining import (
     varied,
 )
 from attentest.targets.models.forms import Form
-from attentest.targets.models.lengths import FIXED_LENGTH, is_of_one_length
+from attentest.targets.models.lengths import FIXED_LENGTH, is_of_one_length, words_of_equal_lengths
 from attentest.targets.models.methods import methods_of
 from attentest.targets.models.probing import (
     Probe,
@@ -174,6 +174,7 @@ def infer(built: Building, name: str, doc: str, reading: Reading) -> Inferred:
             f"target=NAME, source_mask=NAME or target_mask=NAME, or fix one with --give NAME=VALUE."
             f"{_of_padding_alone(read)}{_FIXED_PRECISION * ('double' in failure.lower())}"
             f"{FIXED_LENGTH * is_of_one_length(failure, built, sizes)}"
+            f"{words_of_equal_lengths(probe, lambda one: _runs(one, plain_call, doc, reading))}"
         )
     if read.masks and not call.conventions.masks and score < SURE:
         given = filter(None, combinations(read, doc, reading))
@@ -222,6 +223,11 @@ def infer(built: Building, name: str, doc: str, reading: Reading) -> Inferred:
         not reading.strict and _leaves_target_pads(probe, call),
         call.lengths,
     )
+
+
+def _runs(probe: Probe, plain: Call, doc: str, reading: Reading) -> bool:
+    tried = combinations(plain.every_argument, doc, reading)
+    return _best(probe, plain, islice(tried, ALIKE))[0] is not None
 
 
 def _of_padding_alone(read: arguments.Arguments) -> str:
@@ -325,7 +331,8 @@ def _plain_call(probe: Probe, name: str, reading: Reading) -> Call:
         return Call(packed or arguments.read(name, signature_of(model), wanted, reading))
     encode, decode = (inspect.signature(getattr(model, one)) for one in ("encode", "decode"))
     first = arguments.read(f"{name}.encode", encode, wanted[:1], reading)
-    second = arguments.read(f"{name}.decode", decode, (*wanted[1:], "memory"), reading)
+    more = ["source"] * bool({"src", "source"} & {*decode.parameters})  # its padding is hidden
+    second = arguments.read(f"{name}.decode", decode, (*wanted[1:], "memory", *more), reading)
     clash = [own for own, role in first.masks.items() if second.masks.get(own, role) != role]
     if clash:
         raise Unclear(

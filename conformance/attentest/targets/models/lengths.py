@@ -1,7 +1,12 @@
-"""Models that take sequences of their greatest length alone, as a failed call of them shows."""
+"""Models that take sequences of some lengths alone, as failed calls of them show."""
 
 import re
+from collections.abc import Callable
 
+import torch
+from torch import Tensor
+
+from attentest.targets.models.probing import SOURCE_LENGTH, Probe
 from attentest.targets.models.trials import Building
 from attentest_spec import Sizes
 
@@ -16,3 +21,25 @@ FIXED_LENGTH = (
     " Its code seems to take sequences of its greatest length alone, as a table of positions that "
     "is added whole does: cut it to the length of the input, as in pe[:, : x.size(1)]."
 )
+
+EQUAL_LENGTHS = (
+    " It can be called where source and target have the same length, and not where they differ, as "
+    "those of a translation do: a mask, or a number of rows, of one side is used for the other. "
+    "That is a mistake, unless equal lengths alone are meant."
+)
+
+
+class EqualProbe(Probe):
+    """A model, and tokens of one length to call it with."""
+
+    @property
+    def tokens(self) -> tuple[Tensor, Tensor]:
+        """Source (2, 6) and target (2, 6)."""
+        source, _ = super().tokens
+        return source, torch.stack([source[1], source[0].flip(0)])[:, :SOURCE_LENGTH]
+
+
+def words_of_equal_lengths(probe: Probe, can_be_called: Callable[[Probe], bool]) -> str:
+    """Return that a model that cannot be called can be with equal lengths, "" where it cannot."""
+    equal = EqualProbe(probe.model, probe.sizes, probe.doubled, probe.widened)
+    return EQUAL_LENGTHS * can_be_called(equal)

@@ -17,6 +17,7 @@ from attentest.targets.adapt.components import (
     squashed,
     words_of,
 )
+from attentest.targets.adapt.encoders.mixing import Mixed
 from attentest.targets.adapt.encoders.tokens import token_encoder
 from attentest.targets.adapt.makers.several import makes_several
 from attentest.targets.adapt.names import ROLES
@@ -134,10 +135,11 @@ class Recognition:
             return {"component": "target_mask"}
         if name in self._encoders:
             return {"component": "encoder"}
-        if is_whole(name, thing) and name not in self._makers:
-            # It has one text, and no side.
-            is_body = inside in self._language_models or inside in self._encoders
-            return {"component": "", "inside": inside} if is_body else {"component": "model"}
+        if is_whole(name, thing):
+            # It has one text, and no side, or is made by a function, alone or as a part.
+            bodies = {*self._language_models, *self._encoders, *self._makers.values()}
+            made = self._makers.get(name, inside)
+            return {"component": "", "inside": made} if made in bodies else {"component": "model"}
         component = component_named(name)
         if embeds_images(component or component_guessed(name), thing):
             return {"component": "", "inside": inside, "looks": "image"}
@@ -191,6 +193,9 @@ class Recognition:
         for name, thing in list(vars(self.module).items()):
             try:
                 code = token_encoder(thing, Reading(), name) if _is_class(thing) else None
+            except Mixed:  # it is one, and asked about as that
+                found[name] = (None, set[type]())
+                continue
             except Unclear:
                 continue
             if code is not None and code.construction is not None:

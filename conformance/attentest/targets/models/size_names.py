@@ -45,7 +45,7 @@ _COUNT = r"(num(ber)?(of)?|nbr?(of)?|n|total)?"
 _OF_SIDE = r"(src|source|tgt|trg|target|enc|dec|encoder|decoder|encode|decode|input|output|text)?"
 _PATTERNS = {
     "vocabulary": r".*(vocab|voc|vocabulary|ntokens?|numtokens)(size|len|length|count|num|dim)?$"
-    r"|(vocab|vocabulary)(size|len|length)?(in|out|" + _OF_SIDE[1:-2] + r")?(size|len|length)?$"
+    r"|(vocab|voc|vocabulary)(size|len|length)?(in|out|" + _OF_SIDE[1:-2] + r")?(size|len|length)?$"
     r"|(n|num|numberof)(src|source|tgt|trg|target|in|out)(words|tokens|types|symbols|ids)?$"
     r"|(n|num|numberof)?(words|tokens|types|symbols)(src|source|tgt|trg|target|in|out)$",
     "max_length": _COUNT + r"(max)?" + _OF_SIDE + r"(max)?(seq|sequence|sentence|context|pos|"
@@ -62,7 +62,7 @@ _PATTERNS = {
     r"inner)(net|network|layer)?(hidden|hid|inner)?(dim|size|dimension|dimensionality|width|features|units|d)?$",
     "d_model": r"(d|dim|n)?(of)?(model|emb|embed|embedding|word|wordvec|token|hid|hidn|hidden|"
     r"latent|feature)(vec|vector|layer|model)?(dim|size|dimension|dimensions|width|d|units)?$"
-    r"|n" + _OF_SIDE + r"state$",
+    r"|n" + _OF_SIDE + r"state$|(num|n)(of)?modeldims?$",
     "dropout": r".*drop(out)?(rate|prob|p|probability|ratio)?$",
 }
 """The words of names that no list has, and what they mean."""

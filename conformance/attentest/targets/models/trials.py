@@ -97,6 +97,10 @@ def trial(built: Building, *, shared: bool = False) -> str:
         and len({one.data_ptr() for one in tables if len(one) == sizes.source_vocabulary}) != 1
     ):
         return "its sides do not share a table, and it is built with one vocabulary for both"
+    held_rows = {len(one) for one in tables}
+    both = sizes.source_vocabulary, sizes.target_vocabulary
+    if both[0] in held_rows and both[1] not in held_rows and not shared and both[0] != both[1]:
+        return "its sides share a table of tokens, and it is built with two vocabularies"
     shapes = [set(one.shape) for _, one in held if one.dim() > 1]
     for vocabulary in (sizes.source_vocabulary, sizes.target_vocabulary):
         if {vocabulary, sizes.d_model} not in shapes:

@@ -20,6 +20,7 @@ from attentest.targets.adapt.encoders.images import (
     takes_images,
 )
 from attentest.targets.adapt.encoders.leaving import demand_output
+from attentest.targets.adapt.encoders.mixing import demand_separate_samples
 from attentest.targets.adapt.encoders.pooling import pooling_of
 from attentest.targets.adapt.encoders.wrapping import (
     Wrapping,
@@ -187,6 +188,8 @@ class _Found:
     def code(self, thing: type[nn.Module], name: str) -> Code:
         """Return the stack in the class as code."""
         demand_least_width(self.built, self.sizes, name, "the class of its layers")
+        if self.component == "encoder" and self.tables:
+            demand_separate_samples(self._wrapping(name), name)
         alone = None if self.component == "decoder" else self._sub_module()
         if alone and self.tables:
             around, path = self._wrapping(name), alone[0].path
@@ -231,6 +234,7 @@ class _Found:
             read = around.inner() if around.is_read() else alone
             if read is not None and (read is not alone or around.enters(read[0].path)):
                 demand_least_width(self.built, self.sizes, name, "the class of its layers")
+                demand_separate_samples(around, name)
                 return self._code(thing, name, *read)
         return None
 

@@ -19,9 +19,12 @@ from attentest.targets.adapt.names import ROLES, SEGMENTS
 from attentest.targets.adapt.objects.mask_holders import held_masks, mask_holders
 from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.adapt.reading import Unclear
+from attentest.targets.adapt.zeros import MASKED_PLACES
 from attentest_spec import Sizes
 
 BATCH, LENGTH, _KEYS = 2, 5, 7
+_OTHER_IDS = {*SEGMENTS, *MASKED_PLACES}
+"""Arguments that are ids and no tokens: zeros are given for them."""
 _NEAR = 1e-5
 """Difference of rows that depend on the same numbers, in single precision."""
 
@@ -221,7 +224,7 @@ class Wrapping:
         if self.memory:
             own = sequences(self.module, self.component)
             (tokens,) = (one for one in own if one != self.memory)
-        zeros = [one for one in own if squashed(one) in SEGMENTS and one != tokens]
+        zeros = [one for one in own if squashed(one) in _OTHER_IDS and one != tokens]
         given = (tokens, *zeros)
         rest = [one for one in required(self.module) if one not in given]
         if rest and rest != [self.memory]:
@@ -333,7 +336,7 @@ def required(module: nn.Module) -> list[str]:
         if one.default is one.empty
         and one.kind not in loose
         and not _hides(one.name)
-        and squashed(one.name) not in SEGMENTS
+        and squashed(one.name) not in _OTHER_IDS
     ]
 
 
@@ -364,7 +367,8 @@ def is_list(module: nn.Module) -> bool:
 
 def _hides(argument: str) -> bool:
     """Say whether an argument is a mask or a number of positions by its name."""
-    return "mask" in squashed(argument) or is_length(argument)
+    own = squashed(argument)
+    return ("mask" in own and own not in MASKED_PLACES) or is_length(argument)
 
 
 def path_of(whole: nn.Module, layers: str, tables: Sequence[str]) -> str:

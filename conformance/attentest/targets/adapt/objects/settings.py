@@ -134,7 +134,7 @@ def _annotated(annotation: Any) -> list[str]:
 @lru_cache(maxsize=1024)
 def _is_read_by_key(thing: Callable[..., Any], own: str) -> bool:
     """Say whether the code of the constructor reads the argument `own` by a word in brackets."""
-    nodes = ast.walk(_tree(getattr(thing, "__init__", thing)))
+    nodes = ast.walk(_tree(_builder(thing)))
     return any(
         isinstance(one, ast.Subscript)
         and isinstance(one.value, ast.Name)
@@ -148,7 +148,7 @@ def _is_read_by_key(thing: Callable[..., Any], own: str) -> bool:
 def fields_read_of(thing: Callable[..., Any], own: str) -> frozenset[str]:
     """Return the fields of the argument `own` that the code of the constructor reads."""
     found: set[str] = set()
-    for node in ast.walk(_tree(getattr(thing, "__init__", thing))):
+    for node in ast.walk(_tree(_builder(thing))):
         if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
             held = node.value
             name = held.attr if isinstance(held, ast.Attribute) else getattr(held, "id", "")
@@ -159,7 +159,7 @@ def fields_read_of(thing: Callable[..., Any], own: str) -> frozenset[str]:
 @lru_cache(maxsize=1024)
 def keys_read_of(thing: Callable[..., Any], own: str) -> frozenset[str]:
     """Return the keys of the argument `own` that the code of the constructor reads."""
-    nodes = ast.walk(_tree(getattr(thing, "__init__", thing)))
+    nodes = ast.walk(_tree(_builder(thing)))
     return frozenset(
         node.slice.value
         for node in nodes
@@ -185,6 +185,11 @@ def _fields_of(settings: type) -> frozenset[str]:
         stored = [node for node in nodes if isinstance(node, ast.Attribute)]
         names |= {node.attr for node in stored if isinstance(node.ctx, ast.Store)}
     return frozenset(names)
+
+
+def _builder(thing: Any) -> Any:
+    """Return the code that builds: the constructor of a class, or the function itself."""
+    return thing if inspect.isroutine(thing) else getattr(thing, "__init__", thing)
 
 
 def mentions(thing: Callable[..., Any], name: str) -> bool:

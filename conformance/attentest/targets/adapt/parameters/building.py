@@ -107,6 +107,10 @@ def _has_one_key_head(module: nn.Module, sizes: Sizes) -> bool:
     return sizes.heads > 1 and any(full or "query" in roles for roles in narrow)
 
 
+SQUARE = "its matrices are as wide as the model"
+"""The doubt about a module whose inner width is the width of the model."""
+
+
 def inner_widths(module: nn.Module, sizes: Sizes) -> list[int]:
     """Return the widths of matrices that are not those of `sizes`, and may be an inner one.
 

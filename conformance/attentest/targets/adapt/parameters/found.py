@@ -8,7 +8,7 @@ from typing import Any
 from torch import nn
 
 from attentest.targets.adapt.parameters.behaviour import Run, observe
-from attentest.targets.adapt.parameters.building import DISTINCT, built, inner_widths
+from attentest.targets.adapt.parameters.building import DISTINCT, SQUARE, built, inner_widths
 from attentest.targets.adapt.parameters.head_order import (
     attention_tables,
     narrowed,
@@ -21,7 +21,7 @@ from attentest.targets.adapt.parameters.interleaved import (
     interleaved_parts,
     other_sizes,
 )
-from attentest.targets.adapt.parameters.layers import Lost, Part, layer_parts, leaf_part
+from attentest.targets.adapt.parameters.layers import NO_LISTS, Lost, Part, layer_parts, leaf_part
 from attentest.targets.adapt.parameters.leaves import is_norm_of_heads, is_sink
 from attentest.targets.adapt.parameters.mixtures import mixture_part
 from attentest.targets.adapt.parameters.norm_kinds import LAYERED, norm_kind
@@ -117,9 +117,9 @@ def find_table(
     for width in inner_widths(seen.module, seen.sizes):  # code that takes no inner width has one
         found = _searched(build, component, call, settled_places or {}, DISTINCT.but(d_ff=width))
         if found.table:  # the shapes of square matrices say nothing of what they are
-            square = ["its matrices are as wide as the model"] * (width == DISTINCT.d_model)
-            return replace(found, doubts=(*found.doubts, *square))
-        first = replace(found, observed=seen)
+            return replace(found, doubts=(*found.doubts, *[SQUARE] * (width == DISTINCT.d_model)))
+        if any(NO_LISTS in one for one in first.remarks):  # else it says what its layers lack
+            first = replace(found, observed=seen)
     return first
 
 

@@ -26,6 +26,9 @@ from attentest.targets.adapt.parameters.words import (
 from attentest_spec import Sizes
 from attentest_spec.mapping import nested
 
+NO_LISTS = "with parameters of their own"
+"""Words of the reason of a search that finds no lists of layers at the sizes it is given."""
+
 
 class Lost(Exception):
     """The structure of a module cannot be made out; its text says what was looked for."""
@@ -76,6 +79,7 @@ def layer_parts(component: str, units: list[Unit], sizes: Sizes, run: Run) -> li
     above = _above([unit.path for unit in units])
     slots = ["self_attention"] + ["cross_attention"] * (component == "decoder_layer")
     groups = [rest] if len(slots) == 1 else _two_attentions(rest, run, above)
+    _demand_no_vectors(norms, rest, len(slots) + 1, above)
     return [
         *(
             leaf_part(slot, "multi_head_attention", group, sizes)
@@ -84,6 +88,19 @@ def layer_parts(component: str, units: list[Unit], sizes: Sizes, run: Run) -> li
         leaf_part("feed_forward", "feed_forward", feed, sizes),
         _norms([f"{slot}_norm" for slot in (*slots, "feed_forward")], norms, run),
     ]
+
+
+def _demand_no_vectors(norms: list[Unit], rest: list[Unit], wanted: int, above: str) -> None:
+    """Raise Lost where vectors are no norms, but lie in the modules of attention, as `bias_k`."""
+    inner = [
+        norm
+        for norm in norms
+        if norm.path != above
+        and any(one.path == norm.path or one.path.startswith(f"{norm.path}.") for one in rest)
+    ]
+    if inner and len(norms) - len(inner) == wanted:
+        names = [name for one in inner for name in (one.weight, one.bias) if name]
+        raise Lost(f"the spec has no place for {', '.join(names)}")
 
 
 def is_feed(unit: Unit, sizes: Sizes) -> bool:

@@ -1,5 +1,6 @@
 """The tables that shapes and names allow for a component without parts, the usual one first."""
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice, permutations, product
 
@@ -113,11 +114,26 @@ def _multi_head_attention(
 ) -> Iterator[Entries]:
     held = [one for one in units if one.kind != "norm" and not is_bias_table(one, sizes)]
     names = beyond([unit.path for unit in held])
-    said = {unit: projections(name) for unit, name in zip(held, names, strict=True)}
+    said = dict(zip(held, _roles_said(names), strict=True))
     if len(held) == len(PROJECTIONS) and list(said.values()).count(("query", "key", "value")) == 3:
         listed = iter(PROJECTIONS)  # "qkv.0" to "qkv.2" hold one projection each
         said = {unit: (next(listed),) if len(one) == 3 else one for unit, one in said.items()}
     yield from _attention(said, sizes, heads)
+
+
+def _roles_said(names: Sequence[str]) -> list[Group]:
+    """Return the projections that each name says.
+
+    The last segment of a name that others have, too, is an attribute of one class, and says nothing
+    where the segment before it does: "q.qkv" holds a query, and "kv.qkv" keys and values.
+    """
+    lasts = Counter(name.rpartition(".")[2] for name in names)
+    found = []
+    for name in names:
+        owner, _, last = name.rpartition(".")
+        before = projections(owner) if lasts[last] > 1 and projections(last) else ()
+        found.append(before or projections(name))
+    return found
 
 
 def _attention(
@@ -214,10 +230,16 @@ def _packed(stored: Stored, order: Group, unit: Unit) -> Entries:
 
 def _orders(group: Group, unit: Unit) -> list[Group]:
     """Return the orders that a packed unit may have: the one it is known to have, or all."""
-    said = projections(unit.path.rpartition(".")[2]) or projections(unit.path)
+    owner, _, last = unit.path.rpartition(".")
     if unit.kind == "packed" or len(group) == 1:
         return [group]
-    return [said] if set(said) == set(group) else list(permutations(group))
+    for said in (
+        projections(last) or projections(unit.path),
+        projections(owner.rpartition(".")[2]),
+    ):
+        if set(said) == set(group):
+            return [said]
+    return list(permutations(group))
 
 
 def _layout(stored: Stored) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from math import prod
 
 from attentest.targets.adapt.parameters.behaviour import Run
-from attentest.targets.adapt.parameters.layers import Lost, Part, is_feed, layer_parts
+from attentest.targets.adapt.parameters.layers import NO_LISTS, Lost, Part, is_feed, layer_parts
 from attentest.targets.adapt.parameters.leaves import matrix_tables, norm_entries
 from attentest.targets.adapt.parameters.storage import Entries, as_place
 from attentest.targets.adapt.parameters.units import Unit, squeezed
@@ -55,10 +55,8 @@ def layer_lists(units: list[Unit], sizes: Sizes, wanted: int) -> list[Layers]:
     if len(found) != wanted:
         there = ", ".join(f"{one.start}0" for one in found) or "none"
         lists = "a list of like layers" if wanted == 1 else f"{wanted} lists of like layers"
-        raise Lost(
-            f"it should hold {lists} with parameters of their own, such as layers.0 and layers.1, "
-            f"and there is {there}"
-        )
+        such = f"{NO_LISTS}, such as layers.0 and layers.1"
+        raise Lost(f"it should hold {lists} {such}, and there is {there}")
     return found
 
 

@@ -4,9 +4,12 @@ import ast
 import inspect
 import re
 import typing
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from enum import EnumMeta
 from functools import lru_cache
 from typing import Any
+
+from torch import nn
 
 from attentest.targets.adapt.components import squashed
 from attentest.targets.language_models.construction.settings import USUAL
@@ -38,6 +41,32 @@ def value_of(own: str, parameter: inspect.Parameter, top: Any) -> str:
     return ""
 
 
+def words_for(
+    own: str, parameter: inspect.Parameter, top: Any, space: Mapping[str, Any]
+) -> list[str]:
+    """Return the expressions that a required argument may have that is no size, [] for any other.
+
+    These are the words that the code of the file compares it with, and the members of the class
+    that annotates it, where `space` has its name. A field of a class of settings is a text or a
+    number that most code does not read.
+    """
+    kind: Any = parameter.annotation
+    is_settings = inspect.isclass(top) and not issubclass(top, nn.Module)
+    if parameter.default is not inspect.Parameter.empty:
+        return []
+    members = dict(getattr(kind, "__members__", {})) if isinstance(kind, EnumMeta) else {}
+    if members and space.get(name := str(getattr(kind, "__name__", ""))) is kind:
+        return [f"{name}.{one}" for one in members]
+    if typing.get_origin(kind) is typing.Literal:
+        return [repr(one) for one in typing.get_args(kind)]
+    words = dict.fromkeys(_compared(inspect.getmodule(top), own))
+    if kind in (str, "str", inspect.Parameter.empty) and words:
+        return [repr(one) for one in words]
+    if is_settings:
+        return {str: ["''"], float: ["0.1"]}.get(kind, [])
+    return []
+
+
 def assumed_of(own: str, code: str) -> str:
     """Return the assumption that an argument gets the value of the expression `code`."""
     return (
@@ -59,7 +88,7 @@ def _compared(home: Any, own: str) -> Iterator[str]:
         if not isinstance(node, ast.Compare):
             continue
         left = getattr(node.left, "attr", getattr(node.left, "id", ""))
-        if left == own and isinstance(node.ops[0], ast.Eq | ast.In):
+        if left == own and isinstance(node.ops[0], ast.Eq | ast.In | ast.NotIn):
             held = [one for side in node.comparators for one in ast.walk(side)]
             yield from (
                 one.value

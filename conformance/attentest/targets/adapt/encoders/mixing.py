@@ -1,0 +1,131 @@
+"""Encoders whose layers attend over the samples of a batch in the place of a sequence."""
+
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from functools import partial
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from attentest.targets.adapt.encoders.images import ImageWrapping
+from attentest.targets.adapt.encoders.wrapping import Wrapping
+from attentest.targets.adapt.probing import undisturbed
+from attentest.targets.adapt.reading import Unclear
+
+_SAMPLES, _LENGTH = 3, 5
+_NEAR = 1e-4
+"""Difference of outputs of one sample in batches that differ elsewhere, in single precision."""
+_MIXED = (
+    "{} mixes the samples of a batch: where one of them is changed, the output of the others "
+    "changes. Its layers get rows (B, L, D) and take them as (L, B, D), as those of torch do "
+    "without batch_first=True, so that they attend over the batch. That is a mistake wherever "
+    "several samples are called at once; its layers can be judged by the name of their class."
+)
+
+
+class Mixed(Unclear):
+    """The samples of a batch depend on each other."""
+
+
+def demand_separate_samples(wrapping: Wrapping, name: str) -> None:
+    """Raise Mixed where a call of the class of `wrapping` joins the samples of a batch.
+
+    Of tokens, the first axis may be that of the sequence: positions run along it then.
+    """
+    with undisturbed():
+        if isinstance(wrapping, ImageWrapping):
+            is_mixed = _mixes_images(wrapping)
+        else:
+            is_mixed = _mixes_tokens(wrapping)
+    if is_mixed:
+        raise Mixed(_MIXED.format(name))
+
+
+def _mixes_images(wrapping: ImageWrapping) -> bool:
+    """Say whether rows behind the last layer depend on another image.
+
+    The rows of a class token are the same in all images before that, and show nothing.
+    """
+    first = next(wrapping.module.parameters())
+    source = torch.Generator().manual_seed(0)
+    images = torch.randn(_SAMPLES, *wrapping.image, generator=source).to(first.dtype)
+    changed = images.clone()
+    changed[0] = images[0].flip(-1)
+    last = [*wrapping.module.get_submodule(wrapping.layers).children()][-1]
+    rows: list[Tensor] = []
+
+    def note(_: nn.Module, __: Any, result: Any) -> None:
+        held = result[0] if isinstance(result, tuple) else result
+        rows.append(held.detach())
+
+    with suppress(Exception), last.register_forward_hook(note):
+        for one in (images, images, changed):
+            wrapping.module(one)
+    if len(rows) != 3 or [*rows[0].shape[:-1]].count(_SAMPLES) != 1 or rows[0].dim() != 3:
+        return False
+    if _differs(*rows[:2]).any():
+        return False  # it is random
+    moved = _differs(*rows[1:])
+    others = moved[1:] if len(moved) == _SAMPLES else moved[:, 1:]
+    return bool(others.any())
+
+
+def _mixes_tokens(wrapping: Wrapping) -> bool:
+    for length in (_LENGTH, wrapping.sizes.max_length):
+        for call in _calls(wrapping, length):
+            ids = torch.arange(_SAMPLES * length).reshape(_SAMPLES, length) % 7 + 1
+            changed = ids.clone()
+            changed[0, 0] = 9
+            called = [call(one) for one in (ids, ids, changed, torch.ones_like(ids))]
+            outputs = [one for one in called if one is not None and one.shape[0] == _SAMPLES]
+            if len(outputs) < len(called):
+                continue
+            again, before, after, alike = outputs
+            if _differs(again, before).any():
+                return False  # it is random
+            if before.dim() < 3 or before.shape[1] != length:
+                return bool(_differs(before, after)[1:].any())
+            moved = _differs(before, after)
+            if not moved[1:, 0].any() or moved[0, 1:].any():
+                return bool(moved[1:].any())
+            along = _differs(alike[:, :-1], alike[:, 1:]).any()
+            return bool(along and not _differs(alike[:-1], alike[1:]).any())
+    return False
+
+
+def _calls(wrapping: Wrapping, length: int) -> Iterator[Callable[[Tensor], Tensor | None]]:
+    """Yield the ways in which the module may be called with ids (B, L)."""
+    number = len(_arguments(wrapping, torch.ones(_SAMPLES, length, dtype=torch.int64)))
+    for place in range(number):
+        yield partial(_called, wrapping, place)
+
+
+def _called(wrapping: Wrapping, place: int, ids: Tensor) -> Tensor | None:
+    """Return the output of the call with the arguments at `place` of those for ids (B, L)."""
+    return _output(lambda: wrapping.module(**_arguments(wrapping, ids)[place]))
+
+
+def _arguments(wrapping: Wrapping, ids: Tensor) -> list[dict[str, Any]]:
+    try:
+        return list(wrapping.calls(ids))
+    except Exception:  # what a class takes may not be read: nothing is said of it then
+        return []
+
+
+def _output(call: Callable[[], Any]) -> Tensor | None:
+    """Return the first tensor of numbers in the result of a call, None where there is none."""
+    try:
+        result = call()
+    except Exception:  # code that a user wrote may raise anything
+        return None
+    held = result if isinstance(result, tuple | list) else [result]
+    return next(
+        (one.detach() for one in held if isinstance(one, Tensor) and one.is_floating_point()), None
+    )
+
+
+def _differs(first: Tensor, second: Tensor) -> Tensor:
+    """Return where rows (.., D) differ by more than rounding."""
+    largest = max(float(first.abs().max()), float(second.abs().max()), 1e-30)
+    return ((first - second).abs() > _NEAR * largest).any(-1)

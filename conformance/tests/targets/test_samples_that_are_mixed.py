@@ -1,0 +1,74 @@
+"""Encoders whose layers attend over the samples of a batch, as those of torch do by default."""
+
+import pytest
+from mistaken_code import adapted
+
+from attentest.targets.adapt import Unclear
+from attentest.targets.members import members
+
+TEXTS = """
+import torch
+from torch import nn
+
+
+class BERT(nn.Module):
+    def __init__(self, vocab_size, d_model, num_heads, num_layers, d_ff, max_len):
+        super().__init__()
+        self.tokens, self.segments = nn.Embedding(vocab_size, d_model), nn.Embedding(3, d_model)
+        self.places = nn.Embedding(max_len, d_model)
+        layer = nn.TransformerEncoderLayer(d_model, num_heads, d_ff, batch_first=True)
+        self.layers = nn.TransformerEncoder(layer, num_layers, enable_nested_tensor=False)
+
+    def forward(self, ids, segments):
+        places = self.places(torch.arange(ids.shape[1]))
+        return self.layers(self.tokens(ids) + self.segments(segments) + places)
+"""
+IMAGES = """
+from torch import nn
+import torch
+
+
+class ViT(nn.Module):
+    def __init__(self, image_size, patch_size, num_classes, dim, depth, heads, mlp_dim):
+        super().__init__()
+        self.patches = nn.Conv2d(3, dim, patch_size, patch_size)
+        self.first = nn.Parameter(torch.randn(1, 1, dim))
+        self.places = nn.Parameter(torch.randn(1, (image_size // patch_size) ** 2 + 1, dim))
+        layer = nn.TransformerEncoderLayer(dim, heads, mlp_dim, batch_first=True)
+        self.layers = nn.TransformerEncoder(layer, depth, enable_nested_tensor=False)
+        self.head = nn.Linear(dim, num_classes)
+
+    def forward(self, image):
+        x = self.patches(image).flatten(2).transpose(1, 2)
+        x = torch.cat([self.first.expand(len(x), -1, -1), x], 1) + self.places
+        return self.head(self.layers(x)[:, 0])
+"""
+FIRST = "batch_first=True"
+PLACES = "self.places(torch.arange(ids.shape[1]))"
+
+
+@pytest.mark.parametrize(("name", "source"), [("BERT", TEXTS), ("ViT", IMAGES)])
+def test_encoder_that_attends_over_the_batch_is_asked_about(tmp_path, name, source):
+    """The layers by themselves are right in either order, and hide the mistake of their caller."""
+    assert "encoder" in adapted(tmp_path, name, source).recipes
+    with pytest.raises(Unclear, match="mixes the samples of a batch"):
+        adapted(tmp_path, name, source.replace(FIRST, "batch_first=False"))
+    assert {one.name: one.component for one in members(str(tmp_path / "own.py"))} == {
+        name: "encoder"
+    }
+
+
+def test_encoder_of_sequences_first_has_its_positions_there(tmp_path):
+    source = TEXTS.replace(FIRST, "batch_first=False")
+    source = source.replace(PLACES, "self.places(torch.arange(len(ids)))[:, None]")
+    with pytest.raises(Unclear) as question:
+        adapted(tmp_path, "BERT", source)
+    assert "mixes the samples" not in str(question.value)
+
+
+def test_encoder_that_is_random_mixes_nothing(tmp_path):
+    source = TEXTS.replace("return self.layers(", "return nn.functional.dropout(") + "\n"
+    source = source.replace("+ places)", "+ places) + 0 * self.layers(self.tokens(ids))")
+    with pytest.raises(Unclear) as question:
+        adapted(tmp_path, "BERT", source)
+    assert "mixes the samples" not in str(question.value)
