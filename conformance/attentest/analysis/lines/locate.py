@@ -5,6 +5,8 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from attentest.analysis.lines.alignment import Alignment
 from attentest.analysis.lines.callers import differing_call, takes_each_once
 from attentest.analysis.lines.cases import TOLERANCES, Case, own_cases, wrong_calls
@@ -291,11 +293,17 @@ def _blamed(alignment: Alignment, finding: Finding, wrong: FormulaStep) -> Place
     if finding.argument is not None:
         common = _common(alignment, finding, finding.step) if finding.leaves_out else None
         return common or operation.places[depth]
-    inside = wrong in finding.step.inputs and wrong.part.startswith(f"{finding.step.part}.")
-    if (wrong.part != finding.step.part and not inside) or finding.leaves_out:
+    elsewhere = wrong.part != finding.step.part and not _is_rearranged(wrong, finding.step)
+    if elsewhere or finding.leaves_out:
         inner = _within(alignment, operation, wrong)
         return inner or _common(alignment, finding, wrong) or operation.place
     return operation.place
+
+
+def _is_rearranged(wrong: FormulaStep, step: FormulaStep) -> bool:
+    """Say whether `step` has the numbers of `wrong`, as heads have those of their projection."""
+    values = (np.sort(one.value, axis=None) for one in (wrong, step))
+    return wrong in step.inputs and np.array_equal(*values)
 
 
 def _within(alignment: Alignment, operation: Operation, wrong: FormulaStep) -> Place | None:
