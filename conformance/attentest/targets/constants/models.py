@@ -14,7 +14,7 @@ from attentest.targets.adapt.parameters.building import DISTINCT
 from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.adapt.reading import Reading, Unclear
 from attentest.targets.constants.components import ASSUMED
-from attentest.targets.constants.copies import SECONDS, copied, numbers_named
+from attentest.targets.constants.copies import SECONDS, Constants, copied, numbers_named
 from attentest.targets.constants.numbers_read import (
     HEAD_WIDTH_CODE,
     contradiction,
@@ -80,6 +80,9 @@ def _codes(own: str, value: float, held: Collection[str], reading: Reading) -> I
         return
     if said in SIZES:
         yield f"sizes.{said}"
+        return
+    if own == Constants.listed:
+        yield "sizes.layers"
         return
     name = squashed(own)
     sizes = [*sizes_named(name, held, ""), size_by_words(name, "")]

@@ -255,7 +255,7 @@ class Recognition:
                     **self._models,
                     **self._encoders,
                 }.items()
-                if thing in classes and type(model) is not thing
+                if any(_is_copy(one, thing) for one in classes) and not _is_copy(type(model), thing)
             ),
             "",
         )
@@ -293,6 +293,14 @@ def _names(owner: type, thing: Any) -> bool:
         return False
     methods = (one for one in vars(owner).values() if inspect.isfunction(one))
     return any(thing.__name__ in one.__code__.co_names for one in methods)
+
+
+def _is_copy(one: type, thing: Any) -> bool:
+    """Say whether a class is `thing`, or that of a copy of its file with other constants."""
+    own = getattr(thing, "__qualname__", "")
+    return one is thing or (
+        one.__qualname__ == own and one.__module__.rpartition("_")[0] == thing.__module__
+    )
 
 
 def _is_class(thing: Any) -> bool:
