@@ -1,4 +1,4 @@
-"""Scripts that train what they define, and files of which a statement fails where it is imported."""
+"""Scripts that train what they define, and files of which a statement fails."""
 
 import subprocess
 import sys

@@ -18,13 +18,19 @@ from attentest.targets.adapt.probing import Probe, undisturbed
 from attentest.targets.adapt.reading import Uncovered
 
 _ATTENDING = ("attention", "multi_head_attention")
+_KEEPING = (*_ATTENDING, "encoder_layer", "encoder")
+"""The components with attention whose cache refuses more texts than it has rows for."""
 
 
 def demand_calls_alone(code: Code, probe: Probe, adapter: Adapter) -> None:
-    """Raise Uncovered for attention whose calls draw random numbers, or write into a cache."""
-    if code.component not in _ATTENDING:
+    """Raise Uncovered for attention whose calls draw random numbers, or write into a cache.
+
+    Layers are asked about for a cache, too.
+    """
+    if code.component not in _KEEPING:
         return
-    _demand_no_draws(code, probe, adapter)
+    if code.component in _ATTENDING:
+        _demand_no_draws(code, probe, adapter)
     if kept := list(_written(probe, adapter)):
         raise Uncovered(
             f"{code.name} is not judged as {code.component}: it writes what it computes into "

@@ -2,6 +2,7 @@
 
 import ast
 import inspect
+import textwrap
 from functools import lru_cache
 from typing import Any
 
@@ -30,3 +31,29 @@ def may_be_none(top: Any, field: str) -> bool:
         and getattr(one.comparators[0], "value", "") is None
         for one in asked
     )
+
+
+def only_stored(thing: Any, own: str) -> bool:
+    """Say whether the constructor of `thing` stores its argument `own`, and uses it nowhere.
+
+    Its name says nothing then that a call could depend on, as that of a tokenizer.
+    """
+    try:
+        tree = ast.parse(textwrap.dedent(inspect.getsource(thing.__init__)))
+    except (AttributeError, OSError, SyntaxError, TypeError):
+        return False
+    read = [one for one in ast.walk(tree) if isinstance(one, ast.Name) and one.id == own]
+    stored = [
+        one
+        for one in ast.walk(tree)
+        if isinstance(one, ast.Assign)
+        and getattr(one.value, "id", "") == own
+        and all(isinstance(target, ast.Attribute) for target in one.targets)
+    ]
+    names = {getattr(one.targets[0], "attr", "") for one in stored}
+    later = [
+        one
+        for one in ast.walk(tree)
+        if isinstance(one, ast.Attribute) and one.attr in names and isinstance(one.ctx, ast.Load)
+    ]
+    return len(read) == len(stored) == 1 and not later
