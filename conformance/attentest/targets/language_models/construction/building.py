@@ -355,7 +355,12 @@ class Options:
             return found
         if made:  # settings that are made of settings, as a class is of a dictionary
             return Options(self.space, self.reading, self.space[made])._namespace(own)
-        if is_configuration(own, self.top) and len(arguments) == 1:
+        others = {name: one for name, one in arguments.items() if name != own}
+        alone = all(
+            one.default is not one.empty or only_stored(self.top, name)
+            for name, one in others.items()
+        )
+        if is_configuration(own, self.top) and alone:
             return self._namespace(own)
         return ""
 

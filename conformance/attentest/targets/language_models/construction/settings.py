@@ -12,7 +12,7 @@ from attentest.targets.adapt.objects.keyword_settings import KeptFields
 from attentest.targets.adapt.objects.made_settings import made_settings
 from attentest.targets.adapt.objects.settings import settings_doubts
 from attentest.targets.adapt.probing import undisturbed
-from attentest.targets.language_models.construction.code import may_be_none
+from attentest.targets.language_models.construction.code import may_be_none, only_stored
 from attentest.targets.models.configurations import Configurations
 from attentest.targets.signatures import constructor_arguments
 from attentest_spec import Sizes
@@ -100,9 +100,13 @@ def _settings_read(
         beyond = "pad" in name.lower() and is_beyond(kept.fields[name], sizes)
         return "None" if beyond else repr(kept.fields[name])
 
+    arguments = {name: one for name, one in constructor_arguments(top).items() if name != own}
+    needed = [name for name, one in arguments.items() if one.default is one.empty]
+    stored = {name: None for name in needed if only_stored(top, name)}
+
     def reading(fill: Callable[[str, Mapping[str, str]], str | None]) -> Configurations:
         value = lambda code: eval(code, {"sizes": sizes})  # noqa: E731
-        return Configurations(lambda settings: top(**{own: settings}), fill, value)
+        return Configurations(lambda settings: top(**{own: settings, **stored}), fill, value)
 
     made = reading(filled)
     with undisturbed():
