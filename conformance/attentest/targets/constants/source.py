@@ -78,9 +78,8 @@ class Constants(ast.NodeTransformer):
 
     def visit_Module(self, node: ast.Module) -> ast.AST:
         """Note the arguments of the classes of the file."""
-        for one in ast.walk(node):
-            inner = one.body if isinstance(one, ast.ClassDef) else []
-            for made in inner:
+        for one in [one for one in ast.walk(node) if isinstance(one, ast.ClassDef)]:
+            for made in one.body:
                 if isinstance(made, ast.FunctionDef) and made.name == "__init__":
                     self.taken[one.name] = [own.arg for own in made.args.args[1:]]
         return self.generic_visit(node)
