@@ -40,7 +40,7 @@ from types import ModuleType
 from typing import Any
 
 from attentest.results.text import summary
-from attentest.targets import scripts
+from attentest.targets import definitions
 from attentest.targets.added_paths import AddedPaths, is_installed, restored_path
 
 _PREFIX = "_target_"
@@ -375,8 +375,8 @@ class _Loader(SourceFileLoader):
         with restored_path():
             try:
                 source, folder = self.get_data(self.path), self._folder
-                if scripts.is_script(module, folder.files, folder.partial, source):
-                    scripts.run_definitions(source, self.path, module)
+                if definitions.is_script(module, folder.files, folder.partial, source):
+                    definitions.run_definitions(source, self.path, module)
                 else:
                     super().exec_module(module)
             except Exception as failure:

@@ -10,7 +10,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from attentest.targets import file_modules, scripts
+from attentest.targets import definitions, file_modules
 from attentest.targets.added_paths import is_installed
 
 
@@ -80,7 +80,7 @@ def _import_of(module: ModuleType, name: str) -> Origin:
     root, dotted = file_modules.importable(Path(file)) if private else _public(module, Path(file))
     if is_installed(root):
         return Origin(name, (f"from {dotted} import {top}",))
-    if left := vars(module).get(scripts.LEFT_OUT):
+    if left := vars(module).get(definitions.LEFT_OUT):
         return Origin(name, _execution_of(Path(file), top, tuple(left)))
     if private and not _can_be_imported(root, dotted, Path(file)):
         return Origin(name, _execution_of(Path(file), top))

@@ -8,7 +8,7 @@ import pytest
 from mistaken_code import broken
 
 import attentest
-from attentest.targets import file_modules, resolve, scripts
+from attentest.targets import definitions, file_modules, resolve
 from attentest.targets.constants.source import numbers_of_calls
 from attentest.targets.members import members
 from attentest.targets.whole import AdaptedWhole
@@ -160,7 +160,7 @@ sys.exit(2)
     assert module.made == []
     assert module.plain == 3
     assert not hasattr(module, "number")
-    said = scripts.left_out(module)
+    said = definitions.left_out(module)
     assert "line 3 (ModuleNotFoundError" in said[0]
     assert "and 3 statements more" in said[0]
 
