@@ -1,4 +1,4 @@
-"""What a file defines: its functions and classes, and a script's without what it does with them.
+"""Definitions of a file: its functions and classes, and those of a script that does more.
 
 What a script defines is kept where other statements of it fail, or train a model.
 """
