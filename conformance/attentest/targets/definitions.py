@@ -1,9 +1,20 @@
-"""The functions and classes that a module itself defines, without what decorates them."""
+"""Definitions of a file: its functions and classes, and those of a script that does more.
 
+What a script defines is kept where other statements of it fail, or train a model.
+"""
+
+import __future__
+
+import ast
 import inspect
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from types import ModuleType
 from typing import Any
+
+from attentest.results.text import summary
+
+LEFT_OUT = "__left_out__"
+"""The name in a module of the statements that were not run: their lines, and why."""
 
 
 def definitions(module: ModuleType) -> Iterator[tuple[str, Any]]:
@@ -23,3 +34,98 @@ def undecorated(thing: Any) -> Any:
         return inspect.unwrap(thing)
     except Exception:  # an object that has every attribute, such as `unittest.mock.call`
         return thing
+
+
+def is_script(module: ModuleType, files: Collection[str], partial: str, source: bytes) -> bool:
+    """Say whether the definitions of a module alone are run: `partial`, or one that trains.
+
+    A loop of a script that trains goes backwards. Only those of the `files` that are looked at
+    may be scripts.
+    """
+    if module.__name__ == partial or module.__name__ not in files:
+        return module.__name__ == partial
+    try:
+        return any(_is_training(one) for one in ast.parse(source).body)
+    except (SyntaxError, ValueError):
+        return False
+
+
+def _is_training(node: ast.stmt) -> bool:
+    calls = [one.func for one in ast.walk(node) if isinstance(one, ast.Call)]
+    return isinstance(node, ast.For | ast.While) and any(
+        getattr(one, "attr", "") == "backward" for one in calls
+    )
+
+
+def run_definitions(source: bytes, file: str, module: ModuleType) -> None:
+    """Run the statements of a file in `module`, each by itself, without those that raise.
+
+    After the first of these, only those that define something are run. Raises what the first one
+    raised where no class of modules is defined.
+    """
+    space, left = vars(module), dict[int, str]()
+    first: BaseException | None = None
+    flags = 0
+    for node in ast.parse(source, file).body:
+        if isinstance(node, ast.ImportFrom) and node.module == "__future__":
+            flags |= sum(getattr(__future__, one.name).compiler_flag for one in node.names)
+        if _is_training(node):
+            left[node.lineno] = "it trains a model"
+        elif left and not _defines(node, space):
+            left[node.lineno] = ""
+        else:
+            try:
+                code = compile(ast.Module([node], []), file, "exec", flags, dont_inherit=True)
+                exec(code, space)
+            except (Exception, SystemExit) as failure:  # code that a user wrote may raise anything
+                first = first or failure
+                left[node.lineno] = summary(failure)
+    space[LEFT_OUT] = left
+    if first is not None and not any(_modules(module)):
+        raise first
+
+
+def _modules(module: ModuleType) -> Iterator[type]:
+    """Yield the classes of modules of torch that `module` defines."""
+    for one in list(vars(module).values()):
+        bases = one.__mro__ if isinstance(one, type) else ()
+        own = getattr(one, "__module__", "") == module.__name__
+        if own and any(base.__module__ == "torch.nn.modules.module" for base in bases):
+            yield one
+
+
+def _defines(node: ast.stmt, space: Mapping[str, Any]) -> bool:
+    """Say whether a statement defines names without running what the file itself defines."""
+    if not isinstance(node, _DEFINING):
+        return False
+    if isinstance(node, ast.Import | ast.ImportFrom | ast.FunctionDef | ast.ClassDef):
+        return True
+    calls = [one.func for one in ast.walk(node) if isinstance(one, ast.Call)]
+    called = [space.get(getattr(one, "id", "")) for one in calls]
+    return not any(getattr(one, "__module__", "") == space["__name__"] for one in called)
+
+
+_DEFINING = (
+    ast.Import,
+    ast.ImportFrom,
+    ast.FunctionDef,
+    ast.ClassDef,
+    ast.Assign,
+    ast.AnnAssign,
+    ast.If,
+    ast.Try,
+)
+
+
+def left_out(module: ModuleType) -> list[str]:
+    """Return what is assumed of a file whose statements were not all run."""
+    left: Mapping[int, str] = vars(module).get(LEFT_OUT, {})
+    reasons = [(line, why) for line, why in left.items() if why]
+    if not reasons:
+        return []
+    line, why = reasons[0]
+    others = f", and {len(left) - 1} statements more" if len(left) > 1 else ""
+    return [
+        f"assumed that it does without the statements of its file that cannot be run here, that of "
+        f"line {line} ({why}){others}: what the file defines is judged"
+    ]

@@ -15,8 +15,8 @@ Modules of two folders never mix, and no name outside the namespace changes: `sy
 is, and `sys.modules` gains the private names alone. Classes can be copied, pickled within this
 process, and read by `inspect` and `typing`. A file that is loaded again is the same module for as
 long as no file that was imported from its folder has changed; then all of them are imported anew.
-Where the `__init__.py` of a package fails, as it imports a library that is not there, a second
-attempt goes on with the names that it had defined by then.
+Where the `__init__.py` of a package fails, a second attempt goes on with the names that it had
+defined by then; where a statement of the file fails, a last one keeps what the others define.
 `importlib.import_module` in such code follows the same order. What a library imports by name for
 it, such as the classes in a pickle, is looked up as for everybody. Files of the standard library
 and of installed packages are imported under the names that they have.
@@ -40,6 +40,7 @@ from types import ModuleType
 from typing import Any
 
 from attentest.results.text import summary
+from attentest.targets import definitions
 from attentest.targets.added_paths import AddedPaths, is_installed, restored_path
 
 _PREFIX = "_target_"
@@ -62,7 +63,7 @@ def load(path: Path) -> ModuleType:
 
 
 def _folder_at(root: Path) -> "_Folder":
-    """Return the namespace of the folder `root`, a new one where its files have changed."""
+    """Return the namespace of `root`, a new one where its files have changed."""
     known = [one for one in _folders.values() if one.path == root]
     return known[-1] if known and not known[-1].changed else _Folder(root, len(known))
 
@@ -92,8 +93,7 @@ _ENTRIES = 2000
 """Limit of the files and folders that are listed of each of these."""
 _UPWARDS = 4
 """Limit of the folders above a file in which what it imports is looked for."""
-_PROJECT = (".git", "pyproject.toml", "setup.cfg")
-"""Files of the folder of a whole project: nothing above it is looked at."""
+_PROJECT = (".git", "pyproject.toml", "setup.cfg")  # nothing above such a folder is looked at
 
 
 def _folder_of_imports(file: Path, folder: Path) -> Path:
@@ -229,7 +229,7 @@ class _Folder:
         self.added = AddedPaths()
         self.others: dict[Path, _Folder] = {}
         self.failing: dict[str, str] = {}
-        self._tolerant = False
+        self._tolerant, self.partial = False, ""
         self._importlib = _Importlib(self)
         _folders[self.name] = self
 
@@ -247,23 +247,20 @@ class _Folder:
         own = f"{self.name}.{name}"
         try:
             return importlib.import_module(own)
-        except Exception:
-            if not self.failing:
-                raise
-            self._tolerant = True
-            with suppress(Exception):
-                return importlib.import_module(own)
+        except (Exception, SystemExit):
+            self._tolerant = bool(self.failing)
+            for partial in ("", own) if self._tolerant else (own,):
+                self.partial = partial
+                with suppress(Exception, SystemExit):
+                    return importlib.import_module(own)
             while self.failing:
                 sys.modules.pop(self.failing.popitem()[0], None)
             raise
         finally:
-            self._tolerant = False
+            self._tolerant, self.partial = False, ""
 
     def tolerates(self, module: ModuleType, failure: Exception) -> bool:
-        """Say whether `module` is kept although its code raised `failure`.
-
-        Packages are, in a second attempt: the file that is loaded may not need all they import.
-        """
+        """Say whether `module` is kept although it raised: packages, in another attempt."""
         if not hasattr(module, "__path__") or module.__name__ in self.files:
             return False
         self.failing[module.__name__] = summary(failure)
@@ -377,7 +374,11 @@ class _Loader(SourceFileLoader):
         vars(module)["__builtins__"] = own
         with restored_path():
             try:
-                super().exec_module(module)
+                source, folder = self.get_data(self.path), self._folder
+                if definitions.is_script(module, folder.files, folder.partial, source):
+                    definitions.run_definitions(source, self.path, module)
+                else:
+                    super().exec_module(module)
             except Exception as failure:
                 if not self._folder.tolerates(module, failure):
                     raise

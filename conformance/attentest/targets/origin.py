@@ -10,7 +10,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from attentest.targets import file_modules
+from attentest.targets import definitions, file_modules
 from attentest.targets.added_paths import is_installed
 
 
@@ -80,6 +80,8 @@ def _import_of(module: ModuleType, name: str) -> Origin:
     root, dotted = file_modules.importable(Path(file)) if private else _public(module, Path(file))
     if is_installed(root):
         return Origin(name, (f"from {dotted} import {top}",))
+    if left := vars(module).get(definitions.LEFT_OUT):
+        return Origin(name, _execution_of(Path(file), top, tuple(left)))
     if private and not _can_be_imported(root, dotted, Path(file)):
         return Origin(name, _execution_of(Path(file), top))
     path = ("import sys", "", f"sys.path.insert(0, {str(root)!r})")
@@ -106,9 +108,19 @@ def _can_be_imported(root: Path, dotted: str, file: Path) -> bool:
     return other is None or Path(other).resolve().is_relative_to(root)
 
 
-def _execution_of(file: Path, top: str) -> tuple[str, ...]:
-    """Return code that runs `file` as a module of its own, whatever it is called."""
+def _execution_of(file: Path, top: str, left: tuple[int, ...] = ()) -> tuple[str, ...]:
+    """Return code that runs `file` as a module of its own, whatever it is called.
+
+    The statements of the lines `left` are left out.
+    """
+    path = repr(str(file.resolve()))
+    run = (
+        f'tree = ast.parse(open({path}, "rb").read())',
+        f"tree.body = [one for one in tree.body if one.lineno not in {left}]",
+        f'exec(compile(tree, {path}, "exec"), vars(your_file))',
+    )
     return (
+        *(("import ast",) if left else ()),
         "import importlib.util",
         "import sys",
         "",
@@ -116,6 +128,6 @@ def _execution_of(file: Path, top: str) -> tuple[str, ...]:
         f'spec = importlib.util.spec_from_file_location("your_file", {str(file.resolve())!r})',
         "your_file = importlib.util.module_from_spec(spec)",
         "sys.modules[spec.name] = your_file",
-        "spec.loader.exec_module(your_file)",
+        *(run if left else ("spec.loader.exec_module(your_file)",)),
         f"{top} = your_file.{top}",
     )

@@ -19,7 +19,7 @@ from types import ModuleType
 from typing import Any
 
 from attentest.results.text import summary
-from attentest.targets import file_modules, paper
+from attentest.targets import definitions, file_modules, paper
 from attentest.targets.origin import Origin, origin
 from attentest_spec import Backend, UnknownName, registry
 from attentest_spec.registry import LoadFailure, as_backend
@@ -120,7 +120,7 @@ def _adapted(
 
 
 def _with_failing_packages(made: Backend, module: ModuleType) -> Backend:
-    """Return `made` with an assumption for each package that cannot be imported as it is."""
+    """Return `made` with an assumption for each package, and a file, that fails in part."""
     from attentest.targets.adapt.adaptation import Adapted
     from attentest.targets.whole import AdaptedWhole
 
@@ -128,6 +128,7 @@ def _with_failing_packages(made: Backend, module: ModuleType) -> Backend:
         f"assumed that it does without what the package {name} imports, which fails here: {why}"
         for name, why in file_modules.failing_packages(module).items()
     )
+    said += tuple(definitions.left_out(module))
     if not said or not isinstance(made, Adapted | AdaptedWhole):
         return made
     understood = (*made.understood[:1], *said, *made.understood[1:])

@@ -86,7 +86,8 @@ class InferenceAlone:
         return list(self.built.modules()) if isinstance(self.built, nn.Module) else []
 
     def _is_in(self, module: nn.Module) -> bool:
-        return module is not self.built
+        """Say whether a module is inside of what was built, or of what that only calls."""
+        return module not in (self.built, getattr(self.built, "calls_alone", None))
 
     def _held(self) -> dict[tuple[int, str, int], object]:
         """Return the operations that gave the tensors that modules hold, by their places."""

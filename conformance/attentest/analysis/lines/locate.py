@@ -302,8 +302,8 @@ def _blamed(alignment: Alignment, finding: Finding, wrong: FormulaStep) -> Place
 
 def _is_rearranged(wrong: FormulaStep, step: FormulaStep) -> bool:
     """Say whether `step` has the numbers of `wrong`, as heads have those of their projection."""
-    values = (np.sort(one.value, axis=None) for one in (wrong, step))
-    return wrong in step.inputs and np.array_equal(*values)
+    own, others = (np.sort(one.value, axis=None) for one in (wrong, step))
+    return wrong in step.inputs and np.array_equal(own, others)
 
 
 def _within(alignment: Alignment, operation: Operation, wrong: FormulaStep) -> Place | None:

@@ -16,85 +16,7 @@ from types import ModuleType
 from typing import Any, ClassVar
 from weakref import WeakKeyDictionary
 
-
-class Constants(ast.NodeTransformer):
-    """Replaces the numbers in a source by `values`, and notes in `found` those that have names.
-
-    A number has a name where a file or a class assigns it, where it is a default, a keyword, a
-    value in a dictionary, an attribute of self, or the default of an option of a command; the
-    second argument of torch's own layers is called nhead.
-    """
-
-    def __init__(self, values: dict[str, Any], found: dict[str, Any]) -> None:
-        self.values, self.found, self.local = values, found, False
-
-    def number(self, name: str, node: Any) -> Any:
-        """Return the node of the number called `name`, another one where `values` has it."""
-        if not isinstance(node, ast.Constant) or type(node.value) not in (int, float):
-            return node
-        self.found.setdefault(name, node.value)
-        return ast.copy_location(ast.Constant(self.values.get(name, node.value)), node)
-
-    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
-        """Look at the defaults, and at what is no variable of the function."""
-        own = node.args
-        for held, defaults in (
-            ((own.posonlyargs + own.args)[::-1], own.defaults),
-            (own.kwonlyargs[::-1], own.kw_defaults),
-        ):
-            pairs = zip((one.arg for one in held), defaults[::-1], strict=False)
-            made = [self.number(*pair) for pair in pairs]
-            defaults[:] = made[::-1]
-        before, self.local = self.local, True
-        self.generic_visit(node)
-        self.local = before
-        return node
-
-    def visit_Assign(self, node: ast.Assign) -> ast.AST:
-        """Look at an assignment."""
-        for one in node.targets:
-            if isinstance(one, ast.Name) and not self.local:
-                node.value = self.number(one.id, node.value)
-            elif isinstance(one, ast.Attribute):
-                node.value = self.number(one.attr, node.value)
-            elif isinstance(one, ast.Tuple) and isinstance(node.value, ast.Tuple):
-                pairs = zip(one.elts, node.value.elts, strict=False)
-                named = not self.local and len(one.elts) == len(node.value.elts)
-                node.value.elts = [
-                    self.number(a.id, b) if named and isinstance(a, ast.Name) else b
-                    for a, b in pairs
-                ]
-        return self.generic_visit(node)
-
-    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST:
-        """Look at an assignment with an annotation."""
-        if isinstance(node.target, ast.Name) and not self.local:
-            node.value = self.number(node.target.id, node.value)
-        return self.generic_visit(node)
-
-    def visit_Dict(self, node: ast.Dict) -> ast.AST:
-        """Look at the values of a dictionary."""
-        node.values = [
-            self.number(key.value, one)
-            if isinstance(key, ast.Constant) and isinstance(key.value, str)
-            else one
-            for key, one in zip(node.keys, node.values, strict=True)
-        ]
-        return self.generic_visit(node)
-
-    def visit_Call(self, node: ast.Call) -> ast.AST:
-        """Look at the keywords of a call, at options of commands, and at layers of torch."""
-        called = getattr(node.func, "attr", getattr(node.func, "id", ""))
-        option = [getattr(one, "value", None) for one in node.args if called == "add_argument"]
-        for one in node.keywords:
-            name = one.arg or ""
-            if name == "default" and option and isinstance(option[-1], str):
-                name = option[-1].lstrip("-").replace("-", "_")
-            one.value = self.number(name, one.value)
-        layers = ("MultiheadAttention", "TransformerEncoderLayer", "TransformerDecoderLayer")
-        if called in layers and len(node.args) > 1:
-            node.args[1] = self.number("nhead", node.args[1])
-        return self.generic_visit(node)
+from attentest.targets.constants.source import Constants, computed_numbers, numbers_of_calls
 
 
 class Copies:
@@ -156,7 +78,13 @@ class Copies:
         vars(made)["__builtins__"] = own
         if place.suffix == ".py":
             tree = ast.parse(place.read_bytes())
-            tree = ast.fix_missing_locations(Constants(self.values, self.found).visit(tree))
+            left = vars(module).get("__left_out__", {})
+            missing = [one for one in self.values if one not in vars(module)]
+            vars(made).update({one: self.values[one] for one in missing})
+            tree.body = [one for one in tree.body if one.lineno not in left]
+            computed = computed_numbers(tree, vars(module))
+            named = Constants(self.values, self.found, computed)
+            tree = ast.fix_missing_locations(named.visit(tree))
             exec(compile(tree, str(place), "exec"), vars(made))
         return made
 
@@ -228,7 +156,7 @@ def numbers_named(thing: Callable[..., Any]) -> dict[str, Any]:
         return found
     count, known = _KNOWN.get(home, (0, found))
     if count != len(sys.modules):
-        known = _numbers_around(home, file)
+        known = {**numbers_of_calls(home), **_numbers_around(home, file)}
         _KNOWN[home] = len(sys.modules), known
     return dict(known)
 
@@ -277,7 +205,7 @@ COPIES_SOURCE = "\n".join(
         "import ast",
         "import functools",
         "import sys",
-        "from collections.abc import Callable",
+        "from collections.abc import Callable, Collection",
         "from pathlib import Path",
         "from types import ModuleType",
         "from typing import Any, ClassVar",
@@ -285,5 +213,5 @@ COPIES_SOURCE = "\n".join(
         "",
         "",
     ]
-) + "\n\n".join(inspect.getsource(one) for one in (Constants, Copies, copied))
+) + "\n\n".join(inspect.getsource(one) for one in (Constants, computed_numbers, Copies, copied))
 """The classes and the function as code of their own."""

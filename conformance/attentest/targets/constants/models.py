@@ -20,6 +20,7 @@ from attentest.targets.constants.numbers_read import (
     contradiction,
     numbers_of_file,
 )
+from attentest.targets.constants.source import Constants
 from attentest.targets.models.inferring import Inferred, probe_of
 from attentest.targets.models.size_names import size_by_words, sizes_named
 from attentest.targets.models.trials import Building
@@ -80,6 +81,9 @@ def _codes(own: str, value: float, held: Collection[str], reading: Reading) -> I
         return
     if said in SIZES:
         yield f"sizes.{said}"
+        return
+    if own == Constants.listed:
+        yield "sizes.layers"
         return
     name = squashed(own)
     sizes = [*sizes_named(name, held, ""), size_by_words(name, "")]

@@ -44,13 +44,16 @@ from attentest.targets.language_models.questions.polarity import (
 from attentest.targets.language_models.questions.tying import demand_tying
 from attentest.targets.language_models.questions.windows import demand_no_window, windows_left
 from attentest.targets.language_models.surrounded.modules import signature_of
+from attentest.targets.language_models.tables import listed
 from attentest.targets.language_models.untrained import never_trained
 from attentest.targets.language_models.verifying import (
+    NO_PADDING,
     TRIED,
     compared,
     difference,
     padded,
     placed,
+    refused,
 )
 from attentest.targets.language_models.written import LanguageAdapter
 from attentest.targets.origin import origin
@@ -60,7 +63,6 @@ from attentest.targets.whole import AdaptedWhole
 from attentest_spec import CHOICES, PAPER, Limits, Place, Unsupported
 from attentest_spec.choices import Value
 from attentest_spec.contract import POSITION_KINDS
-from attentest_spec.mapping import Table
 from attentest_spec.profiles import DEFAULT, PROFILES
 from attentest_spec.torch import Recipe, TorchBackend, cached_language_model
 
@@ -117,9 +119,9 @@ def adapt_language_model(
     demand_same_beyond(name, _backend(adapter), adapter.building, reading)
     demand_no_window(name, _backend(adapter), adapter.building, reading)
     adapter, doubts = _with_inputs(adapter, inferred, reading)
-    adapter, more = (
-        with_cache(adapter, _backend, reading.given) if not adapter.call.order else (adapter, [])
-    )
+    more: list[str] = []
+    if not adapter.call.order and not any(NO_PADDING in one for one in doubts):
+        adapter, more = with_cache(adapter, _backend, reading.given)
     more += doubts_of_mask(name, _documented(adapter.building, name), adapter.call, reading)
     unused = _unused(adapter, inferred.arguments.labels)
     if not reading.anyway and inferred.arguments.labels not in reading.given:
@@ -249,6 +251,10 @@ def _with(
         if not failure:
             return other
         failures.append(failure)
+    reason = refused(own in inferred.arguments.positions, failures)
+    if adapter.call.required != own and reason:
+        doubts.append(f"{own} is left out: {reason}")
+        return adapter
     if inferred.arguments.is_sure(own):
         without = f"--give {own}=None leaves it out (in Python: given={{'{own}': None}})"
         if adapter.call.required == own:
@@ -315,7 +321,7 @@ def _told(adapter: LanguageAdapter, doubts: list[str], reading: Reading) -> Adap
         f"arguments: {adapter.call.words}",
         *([f"continued: {adapter.cached.words}"] if adapter.cached else []),
         "parameters:",
-        *(f"  {line}" for line in lines(_listed(adapter.table))),
+        *(f"  {line}" for line in lines(listed(adapter.table))),
         *packed(adapter.table),
         *doubts,
         *chosen(adapter.choices, reading),
@@ -326,7 +332,7 @@ def _told(adapter: LanguageAdapter, doubts: list[str], reading: Reading) -> Adap
         [
             f"{adapter.name} called ({adapter.call.words})",
             *missing,
-            f"read as a decoder-only model by its numbers, {len(_listed(adapter.table))} "
+            f"read as a decoder-only model by its numbers, {len(listed(adapter.table))} "
             f"parameters of a layer and around",
         ]
     )
@@ -360,15 +366,6 @@ def _left_out(adapter: LanguageAdapter) -> list[str]:
     given = {call.tokens, call.labels, call.mask, call.positions, call.order, *call.fixed}
     given |= {cached.argument, cached.flag, cached.counted} if cached else set()
     return list(ungiven(signature, given))
-
-
-def _listed(table: Table) -> dict[str, str | Place]:
-    """Return the entries of one layer, where layers are written out."""
-    return {
-        name: place
-        for name, place in table.items()
-        if not name.startswith("layers.") or name.startswith(("layers.*", "layers.0."))
-    }
 
 
 def _backend(adapter: LanguageAdapter) -> AdaptedWhole:

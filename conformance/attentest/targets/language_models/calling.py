@@ -352,6 +352,17 @@ def is_causal(model: nn.Module, call: Call) -> bool:
     return bool(torch.isclose(before[:, :4], after[:, :4], rtol=1e-5, atol=1e-6).all())
 
 
+def may_hide_with_labels(model: nn.Module, call: Call, labels: str) -> bool:
+    """Say whether a call with labels hides later tokens, or raises, where `call` has none.
+
+    `labels` is the argument that takes them. Code that generates may be called with one token.
+    """
+    if not labels or call.labels:
+        return False
+    made = _with_part(model, replace(call, labels=labels))
+    return is_causal(model, made) if isinstance(made, Call) else made != _NO_LOGITS
+
+
 def apart_without_labels(model: nn.Module, call: Call) -> float | None:
     """Return by how much the last step differs where `model` is called without labels.
 

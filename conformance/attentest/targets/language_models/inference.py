@@ -18,6 +18,7 @@ from attentest.targets.language_models.calling import (
     arguments_of,
     fitted,
     gives_logits,
+    may_hide_with_labels,
 )
 from attentest.targets.language_models.construction.building import PROBE, Build, Building, building
 from attentest.targets.language_models.fixed_rows import with_free_rows
@@ -104,7 +105,8 @@ def infer(
             one,
             lambda: probed(thing, built, call, confirming(sizes), reading),
             continues=is_meant_to_continue(thing, name, built, call)
-            and not may_be_ordered(probe_of(built, sizes), call, reading.given),
+            and not may_be_ordered(probe_of(built, sizes), call, reading.given)
+            and not may_hide_with_labels(probe_of(built, sizes), call, arguments.labels),
         )
         if read is None:
             raise question

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from attentest.targets.language_models.numbers.places import View
 from attentest_spec import Place
+from attentest_spec.mapping import Table
 
 MOST_LAYERS = 64
 """The number of layers up to which places are written out where no pattern covers them."""
@@ -74,4 +75,13 @@ def _generalised(inner: str, first: Place, second: Place) -> dict[str, Place] | 
             first, name="".join([*one[:at], str(start + number * step), *one[at + 1 :]])
         )
         for number in range(MOST_LAYERS)
+    }
+
+
+def listed(table: Table) -> dict[str, str | Place]:
+    """Return the entries of one layer, where layers are written out."""
+    return {
+        name: place
+        for name, place in table.items()
+        if not name.startswith("layers.") or name.startswith(("layers.*", "layers.0."))
     }

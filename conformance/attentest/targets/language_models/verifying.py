@@ -1,6 +1,6 @@
 """Comparisons of an inferred backend with the reference, at sizes that it was not inferred from."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
 
 import numpy as np
@@ -146,3 +146,22 @@ def _tokens(sizes: Sizes, length: int) -> Array:
 def _words(sizes: Sizes) -> str:
     shared = f" and {sizes.kv_heads} of keys" if sizes.kv_heads else ""
     return f"{sizes.layers} layers of width {sizes.d_model} with {sizes.heads} heads{shared}"
+
+
+def refused(of_positions: bool, failures: Sequence[str]) -> str:
+    """Return what every call refuses that an argument is tried with, "" where one is accepted.
+
+    Positions may be those of a table that is as long as the text of the call, and a mask that has
+    no form of padding may be one of pairs of tokens. The arguments are left out then.
+    """
+    words = "it raised IndexError" if of_positions else "it raised "
+    if not failures or not all(words in one for one in failures):
+        return ""
+    return "later positions raise an error" if of_positions else NO_PADDING
+
+
+NO_PADDING = (
+    "masks of padding (B, T) raise an error, and steps with a cache, which may need it, are not "
+    "judged"
+)
+"""The reason that a mask is left out which is none of padding."""

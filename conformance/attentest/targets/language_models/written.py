@@ -10,9 +10,11 @@ from attentest.targets.language_models.caching import Cached
 from attentest.targets.language_models.calling import Call
 from attentest.targets.language_models.construction.building import Building
 from attentest.targets.language_models.surrounded.modules import (
+    EVERY_STEP_SOURCE,
     GENERATED_SOURCE,
     OF_BLOCKS_SOURCE,
     SECTIONS_SOURCE,
+    EveryStep,
     Generated,
     OfBlocks,
     sectioned,
@@ -77,6 +79,7 @@ class LanguageAdapter:
             for made, source in (
                 (copied, COPIES_SOURCE),
                 (Generated, GENERATED_SOURCE),
+                (EveryStep, EVERY_STEP_SOURCE),
                 (OfBlocks, OF_BLOCKS_SOURCE),
                 (sectioned, SECTIONS_SOURCE),
                 (resized, RESIZED_SOURCE),

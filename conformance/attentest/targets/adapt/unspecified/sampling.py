@@ -18,15 +18,16 @@ from attentest.targets.adapt.probing import Probe, undisturbed
 from attentest.targets.adapt.reading import Uncovered
 
 _ATTENDING = ("attention", "multi_head_attention")
-_LAYERS = ("encoder_layer", "decoder_layer")
+_KEEPING = (*_ATTENDING, "encoder_layer", "decoder_layer", "encoder")
+"""The components with attention whose cache refuses more texts than it has rows for."""
 
 
 def demand_calls_alone(code: Code, probe: Probe, adapter: Adapter) -> None:
     """Raise Uncovered for attention whose calls draw random numbers, or write into a cache.
 
-    A layer that holds such attention writes into its cache as well.
+    Layers are asked about for a cache, too.
     """
-    if code.component not in (*_ATTENDING, *_LAYERS):
+    if code.component not in _KEEPING:
         return
     if code.component in _ATTENDING:
         _demand_no_draws(code, probe, adapter)

@@ -28,6 +28,7 @@ from attentest.targets.constants.models import assumed_of, size_constants
 from attentest.targets.kernels import demand_runnable
 from attentest.targets.language_models.construction import parts
 from attentest.targets.language_models.construction.classes import class_of, kept_of
+from attentest.targets.language_models.construction.code import only_stored
 from attentest.targets.language_models.construction.plain_values import assumed_of as value_assumed
 from attentest.targets.language_models.construction.plain_values import value_of
 from attentest.targets.language_models.construction.settings import (
@@ -304,7 +305,11 @@ class Options:
             made = value_of(own, parameter, self.top)
             if made and value_assumed(own, made) not in self.assumed:
                 self.assumed = [*self.assumed, value_assumed(own, made)]
-        return made or self._plain(own, list(arguments), default=parameter.default)
+        made = made or self._plain(own, list(arguments), default=parameter.default)
+        if made is None and parameter.default is parameter.empty and only_stored(thing, own):
+            made = "None"
+            self.assumed = [*self.assumed, value_assumed(own, made)]
+        return made
 
     def _plain(
         self, own: str, held: list[str], default: Any = inspect.Parameter.empty
@@ -350,7 +355,12 @@ class Options:
             return found
         if made:  # settings that are made of settings, as a class is of a dictionary
             return Options(self.space, self.reading, self.space[made])._namespace(own)
-        if is_configuration(own, self.top) and len(arguments) == 1:
+        others = {name: one for name, one in arguments.items() if name != own}
+        alone = all(
+            one.default is not one.empty or only_stored(self.top, name)
+            for name, one in others.items()
+        )
+        if is_configuration(own, self.top) and alone:
             return self._namespace(own)
         return ""
 

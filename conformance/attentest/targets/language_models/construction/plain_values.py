@@ -6,12 +6,12 @@ import re
 import typing
 from collections.abc import Iterator, Mapping
 from enum import EnumMeta
-from functools import lru_cache
 from typing import Any
 
 from torch import nn
 
 from attentest.targets.adapt.components import squashed
+from attentest.targets.language_models.construction.code import tree_of
 from attentest.targets.language_models.construction.settings import USUAL
 
 CAUSAL = ("causal", "iscausal")
@@ -74,17 +74,9 @@ def assumed_of(own: str, code: str) -> str:
     )
 
 
-@lru_cache(maxsize=64)
-def _tree(home: Any) -> ast.AST:
-    try:
-        return ast.parse(inspect.getsource(home))
-    except (OSError, SyntaxError, TypeError):
-        return ast.Module([], [])
-
-
 def _compared(home: Any, own: str) -> Iterator[str]:
     """Yield the words that code of the module `home` compares what is called `own` with."""
-    for node in ast.walk(_tree(home)):
+    for node in ast.walk(tree_of(home)):
         if not isinstance(node, ast.Compare):
             continue
         left = getattr(node.left, "attr", getattr(node.left, "id", ""))

@@ -12,6 +12,7 @@ from attentest.targets.adapt.objects.keyword_settings import KeptFields
 from attentest.targets.adapt.objects.made_settings import made_settings
 from attentest.targets.adapt.objects.settings import settings_doubts
 from attentest.targets.adapt.probing import undisturbed
+from attentest.targets.language_models.construction.code import may_be_none, only_stored
 from attentest.targets.models.configurations import Configurations
 from attentest.targets.signatures import constructor_arguments
 from attentest_spec import Sizes
@@ -73,12 +74,13 @@ def settings_read(
     code, missing, off = _settings_read(top, own, without_experts, kept, sizes)
     if any(name in kept.fields for name in optional) or set(optional) & set(missing):
         code, missing, off = _settings_read(top, own, fill, kept, sizes)
-        return code, missing, [_OFF.format(name) for name in off]
+        return code, missing, off
     said = [_WITHOUT.format(own, name) for name in optional]
-    return code, missing, [*said, *(_OFF.format(name) for name in off)]
+    return code, missing, [*said, *off]
 
 
 _OFF = "assumed {0}=False, a switch that nothing says: --give {0}=True judges it with that"
+_NONE = "assumed {0}=None, which nothing says: --give {0}=VALUE judges it with another one"
 _WITHOUT = "assumed that {} has no {}: a model with experts is not judged as a whole"
 
 
@@ -89,7 +91,7 @@ def _settings_read(
     kept: KeptFields,
     sizes: Sizes,
 ) -> tuple[str, Sequence[str], Sequence[str]]:
-    """Return the expression of the settings, the fields that nothing says, and switches."""
+    """Return the expression of the settings, the fields that nothing says, and assumptions."""
 
     def filled(name: str, known: Mapping[str, str]) -> str | None:
         said = fill(name, known)
@@ -98,21 +100,27 @@ def _settings_read(
         beyond = "pad" in name.lower() and is_beyond(kept.fields[name], sizes)
         return "None" if beyond else repr(kept.fields[name])
 
+    arguments = {name: one for name, one in constructor_arguments(top).items() if name != own}
+    needed = [name for name, one in arguments.items() if one.default is one.empty]
+    stored = {name: None for name in needed if only_stored(top, name)}
+
     def reading(fill: Callable[[str, Mapping[str, str]], str | None]) -> Configurations:
         value = lambda code: eval(code, {"sizes": sizes})  # noqa: E731
-        return Configurations(lambda settings: top(**{own: settings}), fill, value)
+        return Configurations(lambda settings: top(**{own: settings, **stored}), fill, value)
 
     made = reading(filled)
     with undisturbed():
         code, missing = made.without_switches(kept.made)
         off = made.switched() if missing else {}
+        off |= dict.fromkeys((one for one in missing if may_be_none(top, one)), "None")
         if off:
             made = reading(lambda name, known: off.get(name) or filled(name, known))
             code, missing = made.without_switches(kept.made)
     known = re.findall(r"\b(\w+)=", code)
     later = [one for one in made_settings(top, own).later(top, known) if one in kept.fields]
     more = "".join(f", {one}={filled(one, {})}" for one in later)
-    return code.removesuffix(")") + more + ")", missing, list(off)
+    said = [(_NONE if one == "None" else _OFF).format(name) for name, one in off.items()]
+    return code.removesuffix(")") + more + ")", missing, said
 
 
 def layers_off(

@@ -18,7 +18,10 @@ from attentest.targets.language_models.probing import probe_of, probe_sizes
 from attentest.targets.language_models.recognition import takes_tokens_alone
 from attentest.targets.language_models.surrounded.blocks import buildings_of_blocks, takes_positions
 from attentest.targets.language_models.surrounded.layers import Read, adapt_layers
-from attentest.targets.language_models.surrounded.states import building_of_states
+from attentest.targets.language_models.surrounded.states import (
+    building_of_last_steps,
+    building_of_states,
+)
 from attentest.targets.single import widened
 from attentest_spec import Backend
 
@@ -61,7 +64,7 @@ def _builds(thing: type[nn.Module], name: str, reading: Reading) -> Iterator[Bui
             if _hides_later(built):
                 yield lambda *_, built=built: built
     elif reading.component in ("", "language_model") and takes_tokens_alone(thing):
-        yield building_of_states
+        yield from (building_of_states, building_of_last_steps)
 
 
 def _hides_later(built: Building) -> bool:

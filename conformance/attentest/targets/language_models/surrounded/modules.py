@@ -43,6 +43,43 @@ class Generated(nn.Module):
         return logits
 
 
+class EveryStep(nn.Module):
+    """A `model` that returns the logits of the last token alone, called with each beginning.
+
+    `tokens` is its argument of tokens, `part` the place of the logits in its result, and
+    `attribute` says that it is an attribute.
+    """
+
+    def __init__(
+        self,
+        model: nn.Module,
+        tokens: str,
+        part: int | str | None = None,
+        *,
+        attribute: bool = False,
+    ) -> None:
+        super().__init__()
+        self.model = model
+        self.tokens, self.part, self.attribute = tokens, part, attribute
+
+    @property
+    def calls_alone(self) -> nn.Module:
+        """The model, which may switch gradients off."""
+        return self.model
+
+    def forward(self, **given: Any) -> Tensor:
+        """Return the logits (B, T, V) for tokens (B, T)."""
+        tokens, steps = given[self.tokens], []
+        for end in range(1, tokens.shape[1] + 1):
+            found = self.model(**{**given, self.tokens: tokens[:, :end]})
+            if self.attribute:
+                found = getattr(found, str(self.part))
+            elif self.part is not None:
+                found = found[self.part]
+            steps.append(found.reshape(len(tokens), -1))
+        return torch.stack(steps, 1)
+
+
 class OfBlocks(nn.Module):
     """The `blocks` of a decoder-only model between a table of tokens and a generator.
 
@@ -117,6 +154,7 @@ def sectioned(model: nn.Module, path: str, start: int, count: int) -> nn.Module:
 
 _IMPORTS = "from typing import Any\n\nimport torch\nfrom torch import Tensor, nn\n\n\n"
 GENERATED_SOURCE = _IMPORTS + inspect.getsource(Generated)
+EVERY_STEP_SOURCE = _IMPORTS + inspect.getsource(EveryStep)
 SECTIONS_SOURCE = "\n\n".join(
     [
         "from collections.abc import Iterator, Sequence",
@@ -132,15 +170,19 @@ OF_BLOCKS_SOURCE = "\n\n".join(
 
 def called_of(model: nn.Module) -> Callable[..., Any]:
     """Return the method that a call of `model`, or of the part that is in it, runs."""
-    return model.model.forward if isinstance(model, Generated) else model.forward
+    return model.model.forward if isinstance(model, Generated | EveryStep) else model.forward
 
 
 def signature_of(model: nn.Module) -> inspect.Signature:
     """Return the signature of a call of `model`, or of the part that is in it."""
+    if isinstance(model, EveryStep):
+        own = with_keywords(called_of(model)).parameters.values()
+        needed = [one for one in own if one.default is one.empty or one.name == model.tokens]
+        return inspect.Signature(needed)
     if not isinstance(model, OfBlocks):
         return with_keywords(called_of(model))
     tokens = inspect.signature(model.forward).parameters["tokens"]
     block = model.blocks[0]
-    own = inspect.signature(getattr(block, "attention", block).forward).parameters
-    masks = [one for one in own.values() if "mask" in one.name.lower()]
+    held = inspect.signature(getattr(block, "attention", block).forward).parameters
+    masks = [one for one in held.values() if "mask" in one.name.lower()]
     return inspect.Signature([tokens, *[one.replace(default=None) for one in masks]])

@@ -1,4 +1,7 @@
-"""Decoder-only models that return states: their own table of tokens is the generator."""
+"""Decoder-only models that return states, with their own table of tokens as the generator.
+
+Those that return the logits of the last token alone are called with each beginning of a text.
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -19,7 +22,7 @@ from attentest.targets.language_models.calling import (
 )
 from attentest.targets.language_models.construction.building import PROBE, Building, building
 from attentest.targets.language_models.probing import probe_of, probe_sizes
-from attentest.targets.language_models.surrounded.modules import Generated
+from attentest.targets.language_models.surrounded.modules import EveryStep, Generated
 from attentest.targets.models.results import parts_of
 from attentest.targets.single import widened
 
@@ -56,6 +59,33 @@ def building_of_states(thing: Callable[..., Any], name: str, reading: Reading) -
         if not is_causal(probe_of(made, probe_sizes(made)), call):
             raise Unclear(f"{name} does not hide later tokens by itself.")
     return made
+
+
+LAST = (
+    "assumed that {} returns the logits of the last token alone: those of every token are those of "
+    "a call with the tokens up to it"
+)
+
+
+def building_of_last_steps(thing: Callable[..., Any], name: str, reading: Reading) -> Building:
+    """Return how a model that returns one step is built; Unclear where it returns others."""
+    built = building(thing, name, reading)
+    model = probe_of(built, probe_sizes(built))
+    plain = arguments_of(model, name, reading).plain
+    _, results = _called(model, plain, name)
+    rows, vocabulary = len(probe_tokens()), PROBE.target_vocabulary
+    shapes = [(rows, vocabulary), (rows, 1, vocabulary)]
+    places = [(key, attribute) for key, one, attribute in results if tuple(one.shape) in shapes]
+    if len(places) != 1:
+        raise Unclear(f"{name} returns no logits of its last token alone.")
+    key, attribute = places[0]
+    options = "" if key is None else f", {key!r}" + ", attribute=True" * attribute
+    return replace(
+        built,
+        expression=f'{EveryStep.__name__}({built.expression}, "{plain.tokens}"{options})',
+        space={**built.space, EveryStep.__name__: EveryStep},
+        doubts=(*built.doubts, LAST.format(name)),
+    )
 
 
 def _called(model: nn.Module, plain: Call, name: str) -> tuple[Call, list[Part]]:
