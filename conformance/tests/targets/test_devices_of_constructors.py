@@ -45,7 +45,7 @@ def statuses(backend: Backend) -> list[str]:
     return [judge(bench, f"positional_encoding.{one}").status.value for one in CLAUSES]
 
 
-def test_what_is_made_on_a_device_that_is_given_may_stay_there(tmp_path):
+def test_tables_on_a_device_that_is_given_may_stay_there(tmp_path):
     read = adapted(tmp_path)
     assert not read.limits.any_device
     assert "given as device: table is left there" in "\n".join(read.assumed)
@@ -53,7 +53,7 @@ def test_what_is_made_on_a_device_that_is_given_may_stay_there(tmp_path):
     assert statuses(read) == ["pass", "absent", "pass"]
 
 
-def test_strict_judges_what_stays(tmp_path):
+def test_strict_judges_a_table_that_stays(tmp_path):
     read = adapted(tmp_path, strict=True)
     assert read.limits.any_device
     assert statuses(read)[0] == "violation"
@@ -67,7 +67,7 @@ def test_strict_judges_what_stays(tmp_path):
     ],
     ids=["no-device", "another-device"],
 )
-def test_what_is_made_elsewhere_has_to_follow(edits, tmp_path):
+def test_tables_on_another_device_have_to_follow(edits, tmp_path):
     read = adapted(tmp_path, *edits)
     assert read.limits.any_device
     assert statuses(read)[0] == "violation"
@@ -84,7 +84,7 @@ ZEROS = "torch.zeros(max_len, d_model, device=device)"
     ],
     ids=["by-the-call", "a-buffer"],
 )
-def test_what_follows_is_no_assumption(edit, tmp_path):
+def test_tables_that_follow_are_no_assumption(edit, tmp_path):
     read = adapted(tmp_path, edit)
     assert read.limits.any_device
     assert statuses(read)[0] == "pass"
