@@ -120,7 +120,7 @@ def test_a_call_that_gives_all_to_forward_has_its_arguments() -> None:
     x = torch.ones(2, 3)
     assert _names(_Outer) == {"inner.weight"}
     with torch.no_grad():
-        assert torch.equal(made(x, shift=2.0), made.get_parameter("inner.weight") + 1 + x)
+        assert torch.allclose(made(x, shift=2.0), made.get_parameter("inner.weight") + 1 + x)
     assert not made.training
 
 
