@@ -114,6 +114,13 @@ def ids_cut(self: Hooks, module: Node, tokens: Tensor, places: Tensor) -> Tensor
     return self.correct.embed_tokens(module, known, places)
 
 
+@fault("language_model.negative-ids-wrap", "negative-id-refused", seam="embed_tokens")
+def negative_ids_wrap(self: Hooks, module: Node, tokens: Tensor, places: Tensor) -> Tensor:
+    """A negative id counts from the end of the table. -1 is the last token."""
+    wrapped = torch.where(tokens < 0, tokens + self.sizes.target_vocabulary, tokens)
+    return self.correct.embed_tokens(module, wrapped, places)
+
+
 @fault("language_model.positions-wrap", "too-long-input", seam="pass_places", choices=LEARNED)
 def positions_wrap(self: Hooks, places: Tensor) -> Tensor:
     """Positions beyond the table begin again. Long texts are read as if folded."""

@@ -15,7 +15,7 @@ def ids_clipped(self: Hooks, module: Node, side: str, tokens: Tensor) -> Tensor:
     return self.correct.embed(module, side, tokens.clamp(0, last))
 
 
-@fault("model.negative-ids-wrap", "out-of-range-refused", seam="embed")
+@fault("model.negative-ids-wrap", "negative-id-refused", seam="embed")
 def negative_ids_wrap(self: Hooks, module: Node, side: str, tokens: Tensor) -> Tensor:
     """A negative id counts from the end of the table. -1 is the last token."""
     rows = self.vocabulary_of(self.embedding_of(module, side))

@@ -1,6 +1,6 @@
 """Checks of the chapter `language_model`: shapes, parameters, gradients, modes and refusals."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 from math import prod
 
@@ -121,15 +121,32 @@ def test_layers_differ_at_birth(subject: Subject, draw: Draw) -> None:
 
 @check("language_model.out-of-range-refused", examples=2)
 def test_out_of_range_refused(subject: Subject, draw: Draw) -> None:
+    case = _with_the_last_id(subject, draw)
+    _refuses(case, draw, (case.vocabulary, case.vocabulary + draw.integer(1, 90)))
+
+
+@check("language_model.negative-id-refused", examples=2)
+def test_negative_id_refused(subject: Subject, draw: Draw) -> None:
+    case = _with_the_last_id(subject, draw)
+    _refuses(case, draw, (-1, draw.choose((-100, -2))))
+
+
+def _with_the_last_id(subject: Subject, draw: Draw) -> Text:
+    """Return a text with the last id of the vocabulary, which is accepted."""
     require_index_errors(subject)
     case = draw_text(subject, draw)
     case.tokens[-1, -1] = case.vocabulary - 1
     case.output()
-    for wrong in (-1, case.vocabulary, case.vocabulary + draw.integer(1, 90)):
+    return case
+
+
+def _refuses(case: Text, draw: Draw, foreign: Sequence[int]) -> None:
+    """Demand that each of the `foreign` ids is refused among others that are accepted."""
+    for wrong in foreign:
         tokens = case.tokens.copy()
         tokens[draw.integer(0, len(tokens) - 1), draw.integer(0, tokens.shape[1] - 1)] = wrong
         doing = f"the token {wrong} in a vocabulary of {case.vocabulary}"
-        refuses(subject, doing, partial(case.probe.output, tokens, None, None))
+        refuses(case.probe.subject, doing, partial(case.probe.output, tokens, None, None))
 
 
 @check("language_model.too-long-input", examples=2)

@@ -17,8 +17,16 @@ from attentest_spec.setting import Array
 
 @check("model.out-of-range-refused", examples=2)
 def test_out_of_range_refused(subject: Subject, draw: Draw) -> None:
-    for doing, action, _ in _foreign_ids(_with_the_last_ids(subject, draw), draw):
-        refuses(subject, doing, action)
+    for doing, action, wrong in _foreign_ids(_with_the_last_ids(subject, draw), draw):
+        if wrong >= 0:
+            refuses(subject, doing, action)
+
+
+@check("model.negative-id-refused", examples=2)
+def test_negative_id_refused(subject: Subject, draw: Draw) -> None:
+    for doing, action, wrong in _foreign_ids(_with_the_last_ids(subject, draw), draw):
+        if wrong < 0:
+            refuses(subject, doing, action)
 
 
 @check("model.out-of-range-named", examples=2)

@@ -32,9 +32,9 @@ from attentest.targets.adapt.assumptions.choices import (
     summary,
     unusual,
 )
-from attentest.targets.adapt.assumptions.devices import with_one_device
 from attentest.targets.adapt.assumptions.epsilons import given_for_none
 from attentest.targets.adapt.assumptions.precisions import single_alone
+from attentest.targets.adapt.assumptions.promoted import limited_by_use
 from attentest.targets.adapt.assumptions.unread import with_unread
 from attentest.targets.adapt.code import Code, code_of, of_instance
 from attentest.targets.adapt.components import component_guessed, component_named
@@ -152,7 +152,7 @@ def adapt(
 
     try:
         made = with_number_of_heads(read_around(asked), asked, read_around)
-        return with_one_device(with_unread(made, thing), asked)
+        return limited_by_use(with_unread(made, thing), asked)
     except Unclear as question:
         if other := without_forward(thing):
             raise Unclear(other) from question

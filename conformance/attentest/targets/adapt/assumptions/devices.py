@@ -14,7 +14,7 @@ from torch import nn
 from attentest.targets.adapt.components import squashed
 from attentest.targets.adapt.probing import SIZES, undisturbed
 from attentest.targets.adapt.reading import Reading
-from attentest_spec import Backend, Sizes
+from attentest_spec import Backend, Limits, Sizes
 from attentest_spec.torch import TorchPart
 from attentest_spec.torch.inventory import modules, tensors
 
@@ -44,8 +44,12 @@ def with_one_device(backend: B, reading: Reading) -> B:
     said = SENTENCE if is_on_cpu_alone(backend) else _kept(backend)
     if not said:
         return backend
+    return limited(backend, replace(backend.limits, any_device=False), said)
+
+
+def limited(backend: B, limits: Limits, said: str) -> B:
+    """Return the inferred `backend` with `limits`, which are assumed for what `said` says."""
     head, *rest = backend.understood
-    limits = replace(backend.limits, any_device=False)
     adapter: Any = getattr(backend, "adapter", None)
     written = {} if adapter is None else {"adapter": replace(adapter, limits=limits)}
     assumed, understood = (*backend.assumed, said), (head, said, *rest)

@@ -80,8 +80,9 @@ def adapt_loss(code: Code, reading: Reading) -> AdaptedLoss:
         raise Unclear(
             f"Nothing says which targets of {code.name} are padding: no argument is a pad id, and "
             f"it leaves out neither -100 nor 0 nor 1. Say which argument it is with --argument "
-            f"target_pad=NAME (in Python: arguments={{'target_pad': NAME}}); --anyway judges it "
-            f"as one that counts all targets."
+            f"target_pad=NAME (in Python: arguments={{'target_pad': NAME}}). Where it is meant to "
+            f"count every target, the spec has no place for it; --anyway judges it by a loss that "
+            f"leaves padding out."
         )
     shown = {axis: found.choices[axis] for axis in AXES}
     if found.rate == 0 or not found.smoothed:

@@ -43,7 +43,10 @@ _PARAMETERS = words("params parameters modelparams modelparameters")
 _MODULE = words("net model module network")
 _GRADIENTS = words("grads gradients grad gradient")
 _RATE = words("lr learningrate rate alpha stepsize")
-_LIMIT = words("maxnorm limit clip theta threshold clipvalue clipnorm maxgradnorm gradclip c")
+_LIMIT = words(
+    "maxnorm maxl2norm l2norm maxgrad limit clip theta threshold clipvalue clipnorm maxgradnorm "
+    "gradclip c"
+)
 CONSTANTS = ("adam_beta1", "adam_beta2", "adam_epsilon")
 
 

@@ -30,7 +30,7 @@ SIZES: Mapping[str, Sequence[str]] = {
     "total_steps": words(
         "totalsteps numtrainingsteps trainingsteps maxsteps maxiters lrdecayiters decaysteps "
         "total maxupdates tmax numsteps laststep trainsteps ttotal totaliters numtotalsteps "
-        "totalnumsteps totalupdates"
+        "totalnumsteps totalupdates cosinecycleiters cosineiters cosinesteps cycleiters cyclesteps"
     ),
     "factor": words(
         "factor scale lrmul multiplier lr baselr maxlr peaklr initlr learningrate peak lrmax "
@@ -77,6 +77,13 @@ class _Read(Protocol):
     def optimizer(self) -> str: ...
 
 
+def _attempts(own: str, roles: Mapping[str, str]) -> list[Attempt]:
+    """Return what the argument `own`, which alone has no meaning, may be: a size, or a number."""
+    sizes = [one for one in SIZES if one not in roles.values()]
+    carried = [Attempt(arguments={one: own}) for one in sizes]
+    return [*carried, *(Attempt(given={own: one}) for one in (0.5, 1))]
+
+
 def require_sizes(
     own: str, found: _Read, arguments: Mapping[str, inspect.Parameter], reading: Reading
 ) -> None:
@@ -94,7 +101,7 @@ def require_sizes(
             f"Nothing says what the argument {missing[0]!r} of {own} carries. Say it with "
             f"--argument SIZE={missing[0]}, SIZE being one of {', '.join(SIZES)}, or fix it "
             f"with --give {missing[0]}=VALUE.",
-            attempts=[Attempt(given={missing[0]: one}) for one in (0.5, 1)] * (len(missing) == 1),
+            attempts=_attempts(missing[0], found.roles) * (len(missing) == 1),
         )
     if "warmup" not in found.roles:
         raise Unclear(
