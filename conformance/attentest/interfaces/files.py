@@ -267,14 +267,16 @@ def summary(target: str, members: Iterable[Member], run: Run) -> FileSummary:
     for member in members:
         backend = known.get(f"{target}:{member.name}")
         own = None if backend is None else Run.of(run.plan, [backend])
-        if backend is not None and member.inside in unread and _DENIED in backend.failure:
+        failure = "" if backend is None or member.inside not in unread else backend.failure
+        if any(words in failure for words in _OF_PARTS):
             member = replace(member, inside="")
         outcomes.append(Outcome(member, own))
     return FileSummary(target, outcomes)
 
 
-_DENIED = "Say which one is meant"
-"""Words of a question on two meanings, which a part has by itself where no whole is judged."""
+_OF_PARTS = ("Say which one is meant", "turns x by no listed convention")
+"""Words of questions that a part has by itself where no whole is judged: on two meanings, and on
+numbers of rotary positions that may be why the whole has those of no option."""
 
 
 _WIDTH = 80

@@ -198,3 +198,41 @@ def test_projection_by_other_weights_is_the_line_and_not_the_call_of_its_layer(
     found = located(tmp_path, source, "Encoder", "encoder.formula")
     assert found is not None
     assert found.code == "v = self.split(self.k(x))"
+
+
+OWN_SOFTMAX = """
+import torch
+
+
+def softmax(x, dim):
+    e = torch.exp(x - x.max(dim=dim, keepdim=True).values)
+    return e / e.sum(dim=dim, keepdim=True)
+
+
+def attention(query, key, value):
+    scores = query @ key.transpose(-2, -1) / query.shape[-1] ** 0.5
+    return softmax(scores, dim=-2) @ value
+"""
+
+
+@pytest.mark.parametrize(
+    ("edits", "line"),
+    [
+        ((), "return softmax(scores, dim=-2) @ value"),
+        (
+            (("dim=-2", "-1"), ("e / e.sum(dim=dim", "e / e.sum(dim=-2")),
+            "return e / e.sum(dim=-2, keepdim=True)",
+        ),
+    ],
+    ids=["caller", "helper"],
+)
+def test_axis_that_a_caller_gives_has_the_line_of_the_caller(
+    edits: tuple[tuple[str, str], ...], line: str, tmp_path: Path
+) -> None:
+    source = OWN_SOFTMAX
+    for old, new in edits:
+        assert source.count(old) == 1
+        source = source.replace(old, new)
+    found = located(tmp_path, source, "attention", "attention.formula")
+    assert found is not None
+    assert found.code == line

@@ -14,6 +14,7 @@ DENIED = "The documentation says one thing, and the numbers another. Say which o
     ("of_whole", "of_part", "shown"),
     [
         ("The model is not judged.", DENIED, True),
+        ("The model is not judged.", "Rotary turns x by no listed convention, and ..", True),
         ("The model is not judged.", "It needs an argument.", False),
         ("", DENIED, False),
     ],

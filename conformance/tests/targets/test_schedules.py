@@ -284,3 +284,17 @@ def test_schedule_of_constants_that_fits_none_is_asked_about(function):
     backend = adapt(function, Reading(choices={"schedule": "cosine"}), "get_lr")
     bench = Bench.for_status(backend, effort=0.2)
     assert judge(bench, "schedule.formula").status == "violation"
+
+
+def of_a_cycle(step, max_lr, warmup_iters, number_of_all):
+    if step < warmup_iters:
+        return max_lr * step / warmup_iters
+    done = (step - warmup_iters) / (number_of_all - warmup_iters)
+    return max_lr * 0.5 * (1.0 + math.cos(math.pi * min(done, 1.0)))
+
+
+def test_last_step_by_another_name_is_found_by_the_numbers():
+    backend = adapt(of_a_cycle, name="get_lr")
+    assert any("number_of_all" in one for one in backend.understood)
+    bench = Bench.for_status(backend, effort=0.2)
+    assert judge(bench, "schedule.formula").status == "pass"

@@ -78,6 +78,15 @@ def test_groups_of_fields_are_read(tmp_path: Path) -> None:
     assert status(backend, "formula") is Status.PASS
 
 
+@pytest.mark.proof
+def test_object_of_a_parser_has_the_fields_that_are_read(tmp_path: Path) -> None:
+    imported = ("import torch\n", "import torch\nfrom argparse import Namespace\n")
+    switch = (LAST, f"        if True == args.normalize_output:\n            pass\n{LAST}")
+    backend = adapted(tmp_path, imported, ("(self, args", "(self, args: Namespace"), switch)
+    assert "normalize_output=False" in understood(backend)
+    assert status(backend, "formula") is Status.PASS
+
+
 def test_number_that_nothing_says_is_asked_for(tmp_path: Path) -> None:
     scale = ("math.sqrt(args.encoder_embed_dim)", "args.embed_factor")
     with pytest.raises(Unclear, match="has no attribute 'embed_factor'"):

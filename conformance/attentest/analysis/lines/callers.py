@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from attentest.analysis.lines.alignment import Alignment
+from attentest.analysis.lines.explain import Explanation
 from attentest.analysis.lines.recording import Operation, Place
 
 
@@ -27,12 +28,53 @@ def takes_each_once(place: Place) -> bool:
 
     Then each has a use of its own, and another value in it is that of the caller.
     """
-    source = "".join(linecache.getlines(place.file))
-    try:
-        tree = ast.parse(source)
-    except SyntaxError:
+    function = _function_at(place)
+    if function is None:
         return False
-    function = next(
+    names = _arguments(function)
+    uses = Counter(one.id for one in _values(function) if one.id in names)
+    here = {one.id for one in _values(function) if one.id in names and _is_at(one, place.line)}
+    return bool(here) and all(uses[one] == 1 for one in here)
+
+
+def giver_of_axis(operation: Operation, place: Place | None, said: Explanation) -> Place | None:
+    """Return the call that gives the wrong axis of `place` to its function, else `place`."""
+    places = operation.places
+    if not (said.exact and said.computed.startswith(_OVER_AN_AXIS)):
+        return place
+    while place in places[:-1] and _takes_its_axis(place):
+        place = places[places.index(place) + 1]
+    return place
+
+
+_OVER_AN_AXIS = "softmax of the scores over"
+"""The first words of what is computed along another axis."""
+
+
+def _takes_its_axis(place: Place) -> bool:
+    """Say whether a line computes along an axis that is an argument of its function."""
+    function = _function_at(place)
+    if function is None:
+        return False
+    names = _arguments(function)
+    return any(
+        one.arg in _AXES and isinstance(one.value, ast.Name) and one.value.id in names
+        for one in ast.walk(function)
+        if isinstance(one, ast.keyword) and _is_at(one.value, place.line)
+    )
+
+
+_AXES = ("dim", "axis")
+"""Keywords of functions that compute along an axis."""
+
+
+def _function_at(place: Place) -> ast.FunctionDef | ast.AsyncFunctionDef | None:
+    """Return the function that a line is in, None where its source is not known."""
+    try:
+        tree = ast.parse("".join(linecache.getlines(place.file)))
+    except SyntaxError:
+        return None
+    return next(
         (
             node
             for node in ast.walk(tree)
@@ -41,13 +83,11 @@ def takes_each_once(place: Place) -> bool:
         ),
         None,
     )
-    if function is None:
-        return False
+
+
+def _arguments(function: ast.FunctionDef | ast.AsyncFunctionDef) -> set[str]:
     given = [*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs]
-    names = {one.arg for one in given}
-    uses = Counter(one.id for one in _values(function) if one.id in names)
-    here = {one.id for one in _values(function) if one.id in names and _is_at(one, place.line)}
-    return bool(here) and all(uses[one] == 1 for one in here)
+    return {one.arg for one in given}
 
 
 def _values(node: ast.AST) -> Iterator[ast.Name]:
@@ -60,5 +100,5 @@ def _values(node: ast.AST) -> Iterator[ast.Name]:
         yield from _values(child)
 
 
-def _is_at(name: ast.Name, line: int) -> bool:
+def _is_at(name: ast.expr, line: int) -> bool:
     return name.lineno <= line <= (name.end_lineno or name.lineno)

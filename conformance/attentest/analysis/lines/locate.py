@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from attentest.analysis.lines.alignment import Alignment
-from attentest.analysis.lines.callers import differing_call, takes_each_once
+from attentest.analysis.lines.callers import differing_call, giver_of_axis, takes_each_once
 from attentest.analysis.lines.cases import TOLERANCES, Case, own_cases, wrong_calls
 from attentest.analysis.lines.earlier import (
     is_earliest,
@@ -220,7 +220,7 @@ def _found(alignment: Alignment, end: float) -> Found | None:
     if finding is None:
         return None
     said = _explained(alignment, finding)
-    place = _blamed(alignment, finding, said.step)
+    place = giver_of_axis(finding.operation, _blamed(alignment, finding, said.step), said)
     if place is None or not linecache.getline(place.file, place.line).strip():
         return None
     choices = alignment.case.choices

@@ -7,6 +7,7 @@ import dataclasses
 import inspect
 import re
 import sys
+from argparse import Namespace
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
@@ -236,7 +237,7 @@ class _Options:
             name: one
             for name, one in self.space.items()
             if inspect.isclass(one) and one is not self.top and not name.startswith("_")
-            if one not in (SimpleNamespace, inspect.Parameter.empty)  # that of no annotation
+            if one not in (SimpleNamespace, Namespace, inspect.Parameter.empty)  # of any fields
         }
         annotated = [name for name, one in classes.items() if one is parameter.annotation]
         if annotated and not issubclass(classes[annotated[0]], nn.Module | Enum):

@@ -35,6 +35,13 @@ class Fields(Generic[F]):
         self.asked = True
         return self.truth
 
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, bool):  # `before == self.normalize_before` asks for the truth
+            return bool(self) == other
+        return self is other
+
+    __hash__ = object.__hash__
+
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)

@@ -78,10 +78,9 @@ class _Read(Protocol):
 
 
 def _attempts(own: str, roles: Mapping[str, str]) -> list[Attempt]:
-    """Return what the argument `own`, which alone has no meaning, may be: a size, or a number."""
-    sizes = [one for one in SIZES if one not in roles.values()]
-    carried = [Attempt(arguments={one: own}) for one in sizes]
-    return [*carried, *(Attempt(given={own: one}) for one in (0.5, 1))]
+    """Return what the argument `own`, which alone has no meaning, may be: the last step, or 1."""
+    last = [Attempt(arguments={"total_steps": own})] * ("total_steps" not in roles.values())
+    return [*last, *(Attempt(given={own: one}) for one in (0.5, 1))]
 
 
 def require_sizes(
