@@ -16,6 +16,7 @@ _TOGETHER = (
 
 _DOUBTFUL = (
     "it makes of its ids is inverted",
+    "they do not follow on those in the cache",
     "which nothing says: with it",
     "judged without that mask",
     "is held and not called",

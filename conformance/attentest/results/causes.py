@@ -126,7 +126,10 @@ def causes(verdicts: Iterable[Verdict]) -> tuple[Cause, ...]:
     groups: dict[Key, list[Verdict]] = {}
     for key, verdict in zip(_keys(known), known, strict=True):
         groups.setdefault(key, []).append(verdict)
-    return tuple(sorted([*map(_cause, groups.values()), *others], key=_seriousness))
+    found = [*map(_cause, groups.values()), *others]
+    return tuple(
+        sorted(found, key=lambda one: _seriousness(one, explains=_explains_all(one, found)))
+    )
 
 
 def consequences(verdicts: Iterable[Verdict]) -> dict[str, str]:
@@ -143,15 +146,35 @@ def consequences(verdicts: Iterable[Verdict]) -> dict[str, str]:
 def may_follow(cause: Cause, others: Iterable[Cause]) -> bool:
     """Say whether numbers without a cause of their own may be wrong because of another cause.
 
-    They are those of a component that holds one in which a line or a known mistake is found.
+    They are those of a component that holds one in which a line or a known mistake is found. A
+    known mistake is no cause where the formula of the component fails, and not by that.
     """
+    others = list(others)
     clause = clauses().get(cause.head.clause)
-    is_known = cause.location is not None or cause.exact
-    if clause is None or clause.kind != "values" or not cause.head.status.contradicts or is_known:
+    is_known = cause.location is not None or (cause.exact and _explains_all(cause, others))
+    if clause is None or not cause.head.status.contradicts or is_known:
+        return False
+    if clause.kind != "values" and not _has_arrays(cause.head):
         return False
     parts = inside(clause.component)
     known = (clauses().get(one.head.clause) for one in others if one.location or one.exact)
     return any(one.kind == "values" and one.component in parts for one in known if one)
+
+
+def _explains_all(cause: Cause, others: Iterable[Cause]) -> bool:
+    """Say whether a known mistake gives the results of the formula of its component, if it fails.
+
+    One that gives those of other examples alone may do so by chance.
+    """
+    clause = clauses().get(cause.head.clause)
+    formula = formulas().get(clause.component, "") if clause and not cause.location else ""
+    if not cause.exact or formula in cause.clauses:
+        return True
+    return not any(
+        one.backend == cause.head.backend and one.clause == formula and one.status.contradicts
+        for other in others
+        for one in other.verdicts
+    )
 
 
 def is_exact(cause: LikelyCause) -> bool:
@@ -322,8 +345,10 @@ def _telling(verdict: Verdict) -> tuple[object, ...]:
     )
 
 
-def _seriousness(cause: Cause) -> tuple[object, ...]:
+def _seriousness(cause: Cause, *, explains: bool) -> tuple[object, ...]:
     """Order causes: violations before warnings, known ones first, parts before what holds them.
+
+    Where the known mistake of one `explains` not all that it should, those with a line come first.
 
     What ended the process, or did not return in time, comes after what was compared.
     """
@@ -332,7 +357,7 @@ def _seriousness(cause: Cause) -> tuple[object, ...]:
         cause.severity is Status.WARNING,
         cause.severity in (Status.CRASH, Status.TIMEOUT),
         not cause.confirmed,
-        not (cause.location or cause.exact),
+        not (cause.location or (cause.exact and explains)),
         len(inside(clause.component)) if clause and cause.location else 0,
         -len(cause.verdicts),
     )

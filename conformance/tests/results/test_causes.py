@@ -2,7 +2,7 @@
 
 import pytest
 
-from attentest.results.causes import causes, consequences, formulas, shown
+from attentest.results.causes import causes, consequences, formulas, may_follow, shown
 from attentest.results.verdict import Counterexample, LikelyCause, Location, Verdict
 
 SCALE = LikelyCause(
@@ -42,6 +42,20 @@ def test_verdicts_with_one_likely_cause_are_one_cause_and_the_inner_formula_come
     )
     assert cause.exact
     assert cause.text == "No scale."
+
+
+def test_a_known_mistake_that_leaves_the_formula_unexplained_comes_after_a_line() -> None:
+    by_chance = LikelyCause("fault", ("encoder.padding-guessed",), "the fault x.y: Guessed.", 0.0)
+    verdicts = [
+        broken("encoder.layer-formula", backend="layer"),
+        broken("encoder.padding-content", by_chance, backend="layer"),
+        broken("attention.formula", location=LINE, backend="attention"),
+    ]
+    found = causes(verdicts)
+    assert found[0].location == LINE
+    assert all(may_follow(one, found) for one in found[1:])
+    explained = causes([broken("encoder.layer-formula", by_chance, backend="layer"), *verdicts[1:]])
+    assert not any(may_follow(one, explained) for one in explained)
 
 
 def test_two_likely_causes_are_two_causes() -> None:

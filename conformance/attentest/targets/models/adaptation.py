@@ -45,6 +45,7 @@ from attentest.targets.models.instances import stands_for_class
 from attentest.targets.models.layers import Read, demand_layers
 from attentest.targets.models.limits import (
     demand_answer_as_built,
+    demand_free_ids,
     demand_one_offset,
     is_random_without_dropout,
     limits_of,
@@ -174,6 +175,7 @@ def adapt_model(
         if not reading.anyway:
             demand_one_offset(name, made, made.choices)
         if not (reading.anyway or made.fits):
+            demand_free_ids(name, built, inferred.call.compiled())
             demand_layers(probe_of(built, one_vocabulary).model, name, read)
         scaled = made.choices.get("embedding_scale", "sqrt-d") == "sqrt-d"
         if shared and not adds_rows(whole, inferred, found, shared[0], is_scaled=scaled):

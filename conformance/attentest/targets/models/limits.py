@@ -208,11 +208,36 @@ def demand_one_offset(name: str, backend: Backend, choices: Mapping[str, Value])
     behind = known.but(position_offset=float(_PAD + 1))
     # A table whose number of rows depends on the id too has no room for those of one offset.
     if not fits_at(backend, known, **pads) and fits_at(backend, behind, **pads):
-        raise Unclear(
-            f"The positions of {name} begin behind the id of padding, and are counted by its "
-            f"tokens: this spec has one offset, whatever that id is. Name the classes of its "
-            f"parts, one by one."
-        )
+        raise Unclear(_BEHIND.format(name))
+
+
+_BEHIND = (
+    "The positions of {} begin behind the id of padding, and are counted by its tokens: this spec "
+    "has one offset, whatever that id is. Name the classes of its parts, one by one."
+)
+
+
+def demand_free_ids(name: str, built: Building, call: Callable[..., Any]) -> None:
+    """Raise Unclear for a model whose numbers depend on the id of padding, without any padding.
+
+    Its positions do. Where a mistake is elsewhere, no formula shows it.
+    """
+    source, target = (_UNPADDED + torch.arange(length).repeat(2, 1) for length in (6, 4))
+    found = []
+    for pad in (_PAD, _PAD + 1):
+        sizes = DISTINCT.but(source_pad=pad, target_pad=pad, target_vocabulary=_VOCABULARY)
+        try:
+            probe = probe_of(built, sizes)
+        except Exception:  # code that a user wrote may raise anything
+            return
+        found.append(probe.output(call, source, target))
+    one, other = found
+    if one is not None and other is not None and not torch.allclose(one, other):
+        raise Unclear(_BEHIND.format(name))
+
+
+_UNPADDED = 7
+"""The first of ids that are no padding."""
 
 
 _SIDES = ("encoder", "decoder")

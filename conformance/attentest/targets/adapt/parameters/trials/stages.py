@@ -50,9 +50,10 @@ def _of_model(
     def both(given: Setting) -> tuple[Array, Array]:
         return (*hidden(given), target_mask(given, target, given.sizes.target_pad))
 
+    first = {one: _begun(one, lists[one], parts, run, sizes) for one in ("encoder.", "decoder.")}
     return [
-        *_of_embedding("source", source, encoding, sizes),
-        *_of_embedding("target", target, decoding, sizes),
+        *_of_embedding("source", source, first["encoder."]),
+        *_of_embedding("target", target, first["decoder."]),
         *_of_layer("encoder_layer", "encoder.layers.0", encoding, hidden, sizes),
         *_of_layer("decoder_layer", "decoder.layers.0", decoding, both, sizes),
     ]
@@ -73,10 +74,8 @@ def norm_placement(
     In a stack with a mistake in each layer no output shows it.
     """
     for stack, layers in lists.items() if run.samples else ():
-        states = _states(_layer(layers, parts, run), sizes)
-        slot = f"{stack}layers.0.self_attention"
-        attention = [home(part, parts, run) for part in parts if part.slot == slot]
-        given = [one for fired in attention for one in _states(fired, sizes)]
+        states = _begun(stack, layers, parts, run, sizes)
+        given = _attended(stack, parts, run, sizes)
         if not states or not given:
             continue
         if any(np.array_equal(one, states[0]) for one in given):
@@ -84,6 +83,33 @@ def norm_placement(
         if any(_norms(fired, states[0], given) for fired in run.fired):
             return {"norm_placement": "pre"}
     return {}
+
+
+def _begun(
+    stack: str, layers: Layers, parts: Sequence[Part], run: Run, sizes: Sizes
+) -> list[Floats]:
+    """Return the states (B, L, D) that the first layer of a stack begins with.
+
+    Where no module holds the layer alone, they are those that the norm before its attention takes.
+    """
+    if states := _states(_layer(layers, parts, run), sizes):
+        return states
+    given = _attended(stack, parts, run, sizes)
+    norms = [unit.weight for part in parts for unit in part.units if not part.component]
+    before = [
+        batch_first(fired.inputs[0])
+        for fired in run.fired
+        if any(one.startswith(f"{fired.path}.") for one in norms) and len(fired.inputs) == 1
+        if any(np.array_equal(batch_first(fired.output), one) for one in given)
+    ]
+    return before[:1]
+
+
+def _attended(stack: str, parts: Sequence[Part], run: Run, sizes: Sizes) -> list[Floats]:
+    """Return the states (B, L, D) that the first self-attention of a stack is given."""
+    slot = f"{stack}layers.0.self_attention"
+    attention = [home(part, parts, run) for part in parts if part.slot == slot]
+    return [one for fired in attention for one in _states(fired, sizes)]
 
 
 def _norms(fired: Fired, x: Floats, given: Sequence[Floats]) -> bool:
@@ -121,9 +147,8 @@ def _with_and_without_residual(component: str, slot: str, sample: Sample) -> Ite
         yield lambda given: x + plain(given)
 
 
-def _of_embedding(side: str, ids: Array, fired: Fired | None, sizes: Sizes) -> list[Stage]:
+def _of_embedding(side: str, ids: Array, states: Sequence[Floats]) -> list[Stage]:
     """Return the embedding of one side, which the first layer of its stack takes."""
-    states = _states(fired, sizes)
     axes = ("embedding_scale", "positional_encoding")
     return [Stage(axes, (lambda given: embed(given, side, ids),), states[0])] if states else []
 
@@ -171,9 +196,30 @@ def _layer(layers: Layers, parts: Sequence[Part], run: Run) -> Fired | None:
 
 
 def home(part: Part, parts: Sequence[Part], run: Run) -> Fired | None:
-    """Return the call of the module that holds `part` and nothing of the other `parts`."""
+    """Return the call of the module that holds `part` and nothing of the other `parts`.
+
+    Where none does, as where a norm is inside, it is what passed through its own matrices.
+    """
     others = [unit for one in parts if one is not part for unit in one.units]
     fired = run.home([unit.path for unit in part.units], "")
     if fired is None or any(unit.path.startswith(f"{fired.path}.") for unit in others):
-        return None
+        return _through(part, run) if part.component in _OF_MATRICES else None
     return fired
+
+
+_OF_MATRICES = ("feed_forward", "multi_head_attention")
+"""Parts that begin and end with matrices."""
+
+
+def _through(part: Part, run: Run) -> Fired | None:
+    """Return what the first matrices of a part are given, and what its last one returns.
+
+    None where not all of them were called as modules.
+    """
+    called = {one.path: one for one in run.fired}
+    own = sorted({one.path for one in part.units if one.path in called}, key=run.order.index)
+    if len(own) < max(2, len({one.path for one in part.units})):
+        return None
+    given = [one for path in own[:-1] for one in called[path].inputs]
+    first = given if part.component == "multi_head_attention" else called[own[0]].inputs
+    return Fired("", tuple(first), called[own[-1]].output)
