@@ -47,6 +47,30 @@ MISTAKES = [
         "return x + self.feed_forward",
         "residual path begins at the input of its block",
     ),
+    (
+        "nano.py:GPT",
+        "x = x + self.attn",
+        "x = self.ln_1(x) + self.attn",
+        "attention whose residual path begins at its normalised input",
+    ),
+    (
+        "nano.py:GPT",
+        "return x + self.mlp",
+        "return self.ln_2(x) + self.mlp",
+        "a network whose residual path begins at its normalised input",
+    ),
+    (
+        "llama.py:Transformer",
+        "(xq_ * freqs_cis)",
+        "(xq_)",
+        "queries that are not turned by their positions, as keys are",
+    ),
+    (
+        "llama.py:Transformer",
+        "xq, xk = apply_rotary_emb(xq, xk, freqs_cis=freqs_cis)",
+        "xq, xv = apply_rotary_emb(xq, xv, freqs_cis=freqs_cis)",
+        "values that are turned by their positions, and keys that are not",
+    ),
     ("slopes.py:BloomForCausalLM", " + alibi", " - alibi", "distances has the other sign"),
 ]
 """A model, an edit that injects a mistake into every layer, and what is said of it."""
@@ -55,6 +79,8 @@ USED_LATER = (
     "the next token is not hidden",
     "of which later tokens are not hidden",
     "not turned by their positions",
+    "queries that are not turned by their positions, as keys are",
+    "values that are turned by their positions, and keys that are not",
 )
 """Mistakes in numbers whose line is the one that uses them."""
 

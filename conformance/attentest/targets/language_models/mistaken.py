@@ -135,5 +135,8 @@ def _mistakes(one: Probed, *, continues: bool) -> Sequence[Mistake]:
         return [suspected] if sure else []
     if what.startswith("the norms of"):
         return WITHOUT_NORM if one.reader.idle else ()
-    summed = what.startswith("the sum after") and what.rpartition(".")[2]
-    return WITHOUT_RESIDUAL.get(summed or "", ())
+    if not what.startswith("the sum after"):
+        return ()
+    last = what.rpartition(".")[2]  # a reading of another design may have come as far as there
+    others = [each for name, own in WITHOUT_RESIDUAL.items() if name != last for each in own]
+    return [*WITHOUT_RESIDUAL.get(last, ()), *others]

@@ -18,7 +18,9 @@ from attentest.targets.language_models.numbers.mistaken_attention import (
 from attentest.targets.language_models.numbers.mistakes import (
     LIFTED,
     OF_KEYS,
+    OF_QUERIES,
     OF_SCORES,
+    OF_VALUES,
     UNMERGED,
     Mistake,
 )
@@ -125,7 +127,9 @@ def _mixtures(
             for bias in _SCORE_BIASES[1:]:
                 _suspect(reader, {**known, **placed, "relative_bias": bias}, maps, {}, h, [LIFTED])
         for turn in turns_of(reader, known, query):
-            _suspect(reader, {**known, **turn, **BARE}, maps, {}, h, OF_KEYS)
+            _suspect(reader, {**known, **turn, **BARE}, maps, {}, h, [*OF_KEYS, *OF_VALUES])
+        for turn in turns_of(reader, known, key):
+            _suspect(reader, {**known, **turn, **BARE}, maps, {}, h, OF_QUERIES)
         look_for_tables(reader, known, query)
 
 

@@ -31,8 +31,9 @@ class Mistake:
     are added to the embeddings. Where it is `over_queries` the weights of a key sum to 1, and where
     it is `unmerged` heads are not transposed back. Heads of what is `tiled` ("key", "value") are
     repeated all in turn, and not each in a row. Where it is `lifted` the bias of distances has the
-    other sign. What is `early` has a residual path from the input of its block. A design computes
-    the same where the mistake is not `sure`; one that is `of_texts` is sure in a model that
+    other sign. What is `early` has a residual path from the input of its block, and what is `inner`
+    one from its own normalised input. Where queries are `unturned` the keys alone are turned by
+    their positions, and where values are `turned` these are, too. A design computes the same where the mistake is not `sure`; one that is `of_texts` is sure in a model that
     continues texts.
     """
 
@@ -49,6 +50,9 @@ class Mistake:
     tiled: Sequence[str] = ()
     lifted: bool = False
     early: Collection[str] = ()
+    inner: Collection[str] = ()
+    unturned: bool = False
+    turned: bool = False
     sure: bool = True
     of_texts: bool = False
 
@@ -71,7 +75,8 @@ class Mistake:
     @property
     def is_by_hand(self) -> bool:
         """Whether no choices and no mask give its weighted values."""
-        return self.keys is not None or self.over_queries or self.lifted or bool(self.tiled)
+        turns = self.keys is not None or self.unturned or self.turned
+        return turns or self.over_queries or self.lifted or bool(self.tiled)
 
     @property
     def subject(self) -> str:
@@ -153,6 +158,19 @@ OF_KEYS = (
     ),
 )
 
+OF_VALUES = (
+    Mistake("values that are turned by their positions, as queries and keys are", turned=True),
+    Mistake(
+        "values that are turned by their positions, and keys that are not",
+        keys=lambda options: {**options, "attention_rotary": "none"},
+        turned=True,
+    ),
+)
+
+OF_QUERIES = (
+    Mistake("queries that are not turned by their positions, as keys are", unturned=True),
+)
+
 UNMERGED = Mistake("heads that are merged without being transposed back", unmerged=True)
 
 PLACES_TWICE = Mistake("sines of positions that are added twice", places=2)
@@ -161,11 +179,17 @@ WITHOUT_RESIDUAL: Mapping[str, tuple[Mistake, ...]] = {
     "self_attention": (
         Mistake("attention without its residual path", bare=SUBLAYERS[:1]),
         Mistake("sublayers without their residual paths", bare=SUBLAYERS),
+        Mistake(
+            "attention whose residual path begins at its normalised input", inner=SUBLAYERS[:1]
+        ),
     ),
     "feed_forward": (
         Mistake("a network without its residual path", bare=SUBLAYERS[1:]),
         Mistake(
             "a network whose residual path begins at the input of its block", early=SUBLAYERS[1:]
+        ),
+        Mistake(
+            "a network whose residual path begins at its normalised input", inner=SUBLAYERS[1:]
         ),
     ),
 }

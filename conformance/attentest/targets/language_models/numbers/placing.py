@@ -58,7 +58,8 @@ def _named(query: Floats, key: Floats) -> tuple[tuple[str, Floats], ...]:
 
 def _turns(reader: Reader, known: Options, query: Floats, key: Floats) -> Iterator[Options]:
     """Yield the options of rotary positions with which both are computed."""
-    for options in turns_of(reader, known, query):
+    unturned = reader.mistaken is not None and reader.mistaken.unturned
+    for options in turns_of(reader, known, key if unturned else query):
         own = turned_key(reader, options, key, reader.mistaken)
         if reader.holds_heads(own) or reader.holds(_repeated(own, query.shape[1])):
             yield options

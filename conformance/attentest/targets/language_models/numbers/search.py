@@ -4,7 +4,7 @@ A formula is taken where the call of the model computes its numbers, step by ste
 the logits. What no option explains ends the search, with the name of the step.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 from attentest.targets.language_models.numbers.attention import attentions
 from attentest.targets.language_models.numbers.ends import embeddings, logits
@@ -92,23 +92,38 @@ class _Block:
 
     def sequential(self, state: State, *, one_norm: bool) -> Iterator[State]:
         """Yield what follows attention, and then the network, each beside a residual path."""
-        for attended in self._attended(state, self._opened(state, "self_attention")):
-            total = State(attended.found, self._beside(state.x, "self_attention") + attended.x)
+        for begun, attended in self._each(self._attended, state, "self_attention"):
+            x = self._beside(state.x, "self_attention", begun.x) + attended.x
+            self._note_sum(x, "self_attention")
+            total = State(attended.found, x)
             self.reader.looks_for(self.step + 4, f"the sum after {self.path}.self_attention")
             for middle in self._closed(total, "self_attention"):
-                opened = self._opened(middle, "feed_forward")
-                for found in self._networked(middle, opened):
+                for opened, found in self._each(self._networked, middle, "feed_forward"):
                     self.reader.looks_for(self.step + 8, f"the sum after {self.path}.feed_forward")
-                    x = self._beside(middle.x, "feed_forward", state.x) + found.x
+                    x = self._beside(middle.x, "feed_forward", opened.x, state.x) + found.x
                     self._note_line(attended.x, found.x)
+                    self._note_sum(x, "feed_forward")
                     yield from self._closed(State(found.found, x), "feed_forward")
 
-    def _beside(self, x: Floats, name: str, start: Floats | None = None) -> Floats | float:
+    def _each(
+        self, sublayer: Callable[[State, list[State]], Iterator[State]], state: State, name: str
+    ) -> Iterator[tuple[State, State]]:
+        """Yield what the sublayer `name` is given, with what it returns."""
+        for opened in self._opened(state, name):
+            for found in sublayer(state, [opened]):
+                yield opened, found
+
+    def _beside(
+        self, x: Floats, name: str, opened: Floats, start: Floats | None = None
+    ) -> Floats | float:
         """Return the residual path beside the sublayer `name`, 0 where it is missing.
 
-        It is `start`, the input of the block, where it begins too early.
+        It is `start`, the input of the block, where it begins too early, and `opened`, the
+        normalised input, where it begins too late.
         """
         mistaken = self.reader.mistaken
+        if mistaken and name in mistaken.inner:
+            return opened
         if mistaken and name in mistaken.early and start is not None:
             return start
         return 0.0 if mistaken and name in mistaken.bare else x
@@ -120,6 +135,12 @@ class _Block:
             both, (bare,) = [attended, networked], mistaken.bare
             own = both.pop(SUBLAYERS.index(bare))
             self.reader.begun = self.reader.trace.place_beside(own, *both)
+
+    def _note_sum(self, x: Floats, name: str) -> None:
+        """Note the line that adds the sublayer `name` to another path, if it is the mistake."""
+        mistaken = self.reader.mistaken
+        if mistaken and name in {*mistaken.inner, *mistaken.early} and self.reader.begun is None:
+            self.reader.begun = self.reader.trace.place(x)
 
     def parallel(self, state: State, *, one_norm: bool) -> Iterator[State]:
         """Yield what follows both sublayers beside one residual path."""
