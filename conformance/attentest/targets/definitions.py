@@ -15,6 +15,9 @@ from typing import Any
 
 from attentest.results.text import summary
 
+NAMESPACE = "_target_"
+"""The first word of the names of modules that are made from files of users."""
+
 LEFT_OUT = "__left_out__"
 """The name in a module of the statements that were not run: their lines, and why."""
 
@@ -145,7 +148,7 @@ def parts_with_failures(module: ModuleType) -> list[ModuleType]:
     These are of its own namespace, each after what imports it.
     """
     found, top = [module], module.__name__.partition(".")[0]
-    for one in found:
+    for one in found if top.startswith(NAMESPACE) else ():
         for value in list(vars(one).values()):
             name = value.__name__ if isinstance(value, ModuleType) else _home_of(value)
             part = sys.modules.get(name) if name.partition(".")[0] == top else None

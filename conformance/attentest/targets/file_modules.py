@@ -43,7 +43,7 @@ from attentest.results.text import summary
 from attentest.targets import definitions
 from attentest.targets.added_paths import AddedPaths, is_installed, restored_path
 
-_PREFIX = "_target_"
+_PREFIX = definitions.NAMESPACE
 _folders: dict[str, "_Folder"] = {}
 """The folders that files were imported from, by the name of their namespace."""
 

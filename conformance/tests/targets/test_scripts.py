@@ -243,3 +243,7 @@ def test_reproduction_runs_neighbours_that_fail_in_part(tmp_path: Path) -> None:
     code = f"{text}\nprint(backend(6)(__import__('torch').ones(2, 6)).shape)"
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert ran.stdout.strip() == "torch.Size([2, 6])", ran.stderr
+
+
+def test_modules_of_libraries_import_nothing_that_fails_in_part() -> None:
+    assert definitions.parts_with_failures(nn.modules.loss) == []
