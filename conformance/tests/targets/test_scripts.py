@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from mistaken_code import broken
+from torch import nn
 
 import attentest
 from attentest.targets import definitions, file_modules, resolve
