@@ -198,8 +198,8 @@ class Logged(library_that_is_nowhere.Module):
     pass
 """
 IMPORTING = """
-from parts.inner import Inner, Logged
-from parts.counting import count
+from inner_parts.inner import Inner, Logged
+from inner_parts.counting import count
 from torch import nn
 class FeedForward(Inner):
     pass
@@ -213,9 +213,9 @@ def count(text):
 
 def importing(folder: Path) -> Path:
     """Write a file whose neighbours import a library that is missing; return it."""
-    (folder / "parts").mkdir()
-    (folder / "parts" / "inner.py").write_text(NEIGHBOUR)
-    (folder / "parts" / "counting.py").write_text(COUNTING)
+    (folder / "inner_parts").mkdir()
+    (folder / "inner_parts" / "inner.py").write_text(NEIGHBOUR)
+    (folder / "inner_parts" / "counting.py").write_text(COUNTING)
     (folder / "network.py").write_text(IMPORTING.replace(", Logged", ""))
     return folder / "network.py"
 
