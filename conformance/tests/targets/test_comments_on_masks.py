@@ -89,6 +89,7 @@ def test_masks_of_models_against_their_documentation_are_a_question() -> None:
         "src_mask"
     ]
     assert not demand_documented_masks("Model", masks, {"src_mask": (("blocks",), "name")})
+    assert demand_documented_masks("Model", masks, {"src_mask": (("additive",), "documentation")})
     with pytest.raises(Unclear, match="contrary of what is documented"):
         demand_documented_masks("Model", masks, {"src_mask": (("keep",), "documentation")})
 

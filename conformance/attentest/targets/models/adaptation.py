@@ -260,7 +260,7 @@ def is_model(thing: Any, reading: Reading, name: str) -> bool:
 
 def _documentation(thing: Callable[..., Any]) -> str:
     parts = [thing, getattr(thing, "forward", None), getattr(thing, "__init__", None)]
-    comments = comments_on_masks(parts[1]) if inspect.isclass(thing) else ()
+    comments = comments_on_masks(thing.forward) if inspect.isclass(thing) else ()
     own = (inspect.getdoc(one) for one in parts if one is not nn.Module)
     return "\n".join(filter(None, (*own, *comments)))
 

@@ -10,7 +10,6 @@ import sys
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
-from functools import partial
 from itertools import islice, product
 from types import SimpleNamespace
 from typing import Any
@@ -306,7 +305,9 @@ class _Options:
             code = next(self._for(other, one, {other: one}, ""), "")
             if is_configuration(other, self.top) and one.default is inspect.Parameter.empty:
                 if order.index(other) > order.index(own):
-                    beside[other] = Fields(partial(fill, known={}), lambda code: eval(code, space))
+                    beside[other] = Fields(
+                        lambda name: fill(name, {}), lambda code: eval(code, space)
+                    )
                     continue
                 if not code or "sizes." not in code:
                     code = next(self._configurations(other, arguments), "")

@@ -91,7 +91,12 @@ def demand_documented_masks(
 ) -> list[str]:
     """Return the arguments whose form is not what their names say; Unclear for documentation."""
     against = against_words(masks, said)
-    documented = [own for own in against if said[own][1] == "documentation" and masks[own].meaning]
+    documented = [
+        own
+        for own in against
+        if said[own][1] == "documentation"
+        if {said[own][0][0], masks[own].meaning} == {"keep", "blocks"}  # an added one is neither
+    ]
     if documented:
         own = documented[0]
         raise Unclear(
