@@ -259,8 +259,9 @@ def is_model(thing: Any, reading: Reading, name: str) -> bool:
 
 
 def _documentation(thing: Callable[..., Any]) -> str:
-    parts = [thing, getattr(thing, "forward", None), getattr(thing, "__init__", None)]
-    comments = comments_on_masks(thing.forward) if inspect.isclass(thing) else ()
+    call: Any = getattr(thing, "forward", None)
+    parts = [thing, call, getattr(thing, "__init__", None)]
+    comments = comments_on_masks(call) if inspect.isclass(thing) else ()
     own = (inspect.getdoc(one) for one in parts if one is not nn.Module)
     return "\n".join(filter(None, (*own, *comments)))
 
