@@ -23,8 +23,9 @@ def words_on(call: Callable[..., Any], owner: Callable[..., Any] | None = None) 
 def comments_on_masks(call: Callable[..., Any]) -> Iterator[str]:
     """Yield what comments say of the masks that `call` takes: "mask: True = a real token".
 
-    They stand where the argument is declared, or where it is asked whether it is given: what
-    follows further code may be about the contrary of the mask.
+    They are where the argument is declared, or where it is asked whether it is given, or begin
+    with its name before the first statement: what follows further code may be about the contrary
+    of the mask.
     """
     try:
         source = inspect.getsource(call)
@@ -32,12 +33,28 @@ def comments_on_masks(call: Callable[..., Any]) -> Iterator[str]:
         masks = [one for one in inspect.signature(call).parameters if "mask" in one]
     except (OSError, TypeError, ValueError, SyntaxError, tokenize.TokenError):
         return
+    first = _first_statement(tokens)
     for token in tokens:
         if token.type != tokenize.COMMENT or not _VALUE.search(token.string):
             continue
         code = token.line[: token.start[1]].strip()
         said = token.string.lstrip("# ")
         yield from (f"{own}: {said}" for own in masks if _introduces(code, own))
+        if not code and token.start < first:
+            yield from (said for own in masks if re.match(rf"{re.escape(own)}\b\W", said))
+
+
+def _first_statement(tokens: list[tokenize.TokenInfo]) -> tuple[int, int]:
+    """Return where the first statement of a function begins, behind its documentation."""
+    lines = iter(tokens)
+    next((one for one in lines if one.type == tokenize.NEWLINE), None)  # the end of its signature
+    return next((one.start for one in lines if one.type not in _NO_CODE), (0, 0))
+
+
+_NO_CODE = (
+    *(tokenize.COMMENT, tokenize.STRING, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT),
+    tokenize.DEDENT,
+)
 
 
 def _introduces(code: str, own: str) -> bool:

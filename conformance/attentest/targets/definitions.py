@@ -7,11 +7,16 @@ import __future__
 
 import ast
 import inspect
+import sys
 from collections.abc import Collection, Iterator, Mapping
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from attentest.results.text import summary
+
+NAMESPACE = "_target_"
+"""The first word of the names of modules that are made from files of users."""
 
 LEFT_OUT = "__left_out__"
 """The name in a module of the statements that were not run: their lines, and why."""
@@ -37,13 +42,12 @@ def undecorated(thing: Any) -> Any:
 
 
 def is_script(module: ModuleType, files: Collection[str], partial: str, source: bytes) -> bool:
-    """Say whether the definitions of a module alone are run: `partial`, or one that trains.
+    """Say whether the definitions of a module alone are run: in a `partial` attempt, or a script.
 
-    A loop of a script that trains goes backwards. Only those of the `files` that are looked at
-    may be scripts.
+    A script trains: a loop of it goes backwards. Only the `files` that are looked at may be some.
     """
-    if module.__name__ == partial or module.__name__ not in files:
-        return module.__name__ == partial
+    if partial or module.__name__ not in files:
+        return bool(partial)
     try:
         return any(_is_training(one) for one in ast.parse(source).body)
     except (SyntaxError, ValueError):
@@ -57,11 +61,13 @@ def _is_training(node: ast.stmt) -> bool:
     )
 
 
-def run_definitions(source: bytes, file: str, module: ModuleType) -> None:
+def run_definitions(
+    source: bytes, file: str, module: ModuleType, files: Collection[str] = ()
+) -> None:
     """Run the statements of a file in `module`, each by itself, without those that raise.
 
     After the first of these, only those that define something are run. Raises what the first one
-    raised where no class of modules is defined.
+    raised where nothing is defined, or no class of modules by one of the `files` looked at.
     """
     space, left = vars(module), dict[int, str]()
     first: BaseException | None = None
@@ -81,7 +87,8 @@ def run_definitions(source: bytes, file: str, module: ModuleType) -> None:
                 first = first or failure
                 left[node.lineno] = summary(failure)
     space[LEFT_OUT] = left
-    if first is not None and not any(_modules(module)):
+    kept = _modules(module) if module.__name__ in files else definitions(module)
+    if first is not None and not any(kept):
         raise first
 
 
@@ -118,14 +125,39 @@ _DEFINING = (
 
 
 def left_out(module: ModuleType) -> list[str]:
-    """Return what is assumed of a file whose statements were not all run."""
-    left: Mapping[int, str] = vars(module).get(LEFT_OUT, {})
-    reasons = [(line, why) for line, why in left.items() if why]
-    if not reasons:
-        return []
-    line, why = reasons[0]
-    others = f", and {len(left) - 1} statements more" if len(left) > 1 else ""
-    return [
-        f"assumed that it does without the statements of its file that cannot be run here, that of "
-        f"line {line} ({why}){others}: what the file defines is judged"
-    ]
+    """Return what is assumed of a file, and of those it imports, whose statements are not all run.
+
+    Of the others a line is named alone, with the name of the file.
+    """
+    said = []
+    for one in parts_with_failures(module):
+        left: Mapping[int, str] = vars(one).get(LEFT_OUT, {})
+        line, why = next((line, why) for line, why in left.items() if why)
+        others = f", and {len(left) - 1} statements more" if len(left) > 1 else ""
+        file = "its file" if one is module else Path(str(one.__file__)).name
+        said.append(
+            f"assumed that it does without the statements of {file} that cannot be run here, that "
+            f"of line {line} ({why}){others}: what the file defines is judged"
+        )
+    return said
+
+
+def parts_with_failures(module: ModuleType) -> list[ModuleType]:
+    """Return the modules of which a statement failed: `module`, and those that it imports from.
+
+    These are of its own namespace, each after what imports it.
+    """
+    found, top = [module], module.__name__.partition(".")[0]
+    for one in found if top.startswith(NAMESPACE) else ():
+        for value in list(vars(one).values()):
+            name = value.__name__ if isinstance(value, ModuleType) else _home_of(value)
+            part = sys.modules.get(name) if name.partition(".")[0] == top else None
+            if part is not None and part not in found:
+                found.append(part)
+    return [one for one in found if any(vars(one).get(LEFT_OUT, {}).values())]
+
+
+def _home_of(value: Any) -> str:
+    """Return the name of the module that defines a class or function, "" for another value."""
+    plain = value if inspect.isclass(value) or inspect.isfunction(value) else None
+    return str(getattr(plain, "__module__", ""))

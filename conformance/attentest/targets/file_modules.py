@@ -16,7 +16,7 @@ is, and `sys.modules` gains the private names alone. Classes can be copied, pick
 process, and read by `inspect` and `typing`. A file that is loaded again is the same module for as
 long as no file that was imported from its folder has changed; then all of them are imported anew.
 Where the `__init__.py` of a package fails, a second attempt goes on with the names that it had
-defined by then; where a statement of the file fails, a last one keeps what the others define.
+defined by then; where a statement fails, a last one keeps what the others of its file define.
 `importlib.import_module` in such code follows the same order. What a library imports by name for
 it, such as the classes in a pickle, is looked up as for everybody. Files of the standard library
 and of installed packages are imported under the names that they have.
@@ -43,7 +43,7 @@ from attentest.results.text import summary
 from attentest.targets import definitions
 from attentest.targets.added_paths import AddedPaths, is_installed, restored_path
 
-_PREFIX = "_target_"
+_PREFIX = definitions.NAMESPACE
 _folders: dict[str, "_Folder"] = {}
 """The folders that files were imported from, by the name of their namespace."""
 
@@ -249,7 +249,7 @@ class _Folder:
             return importlib.import_module(own)
         except (Exception, SystemExit):
             self._tolerant = bool(self.failing)
-            for partial in ("", own) if self._tolerant else (own,):
+            for partial in ("", self.name) if self._tolerant else (self.name,):
                 self.partial = partial
                 with suppress(Exception, SystemExit):
                     return importlib.import_module(own)
@@ -376,7 +376,7 @@ class _Loader(SourceFileLoader):
             try:
                 source, folder = self.get_data(self.path), self._folder
                 if definitions.is_script(module, folder.files, folder.partial, source):
-                    definitions.run_definitions(source, self.path, module)
+                    definitions.run_definitions(source, self.path, module, folder.files)
                 else:
                     super().exec_module(module)
             except Exception as failure:

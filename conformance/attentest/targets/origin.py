@@ -80,8 +80,11 @@ def _import_of(module: ModuleType, name: str) -> Origin:
     root, dotted = file_modules.importable(Path(file)) if private else _public(module, Path(file))
     if is_installed(root):
         return Origin(name, (f"from {dotted} import {top}",))
+    parts = _execution_of_parts(root, module)
     if left := vars(module).get(definitions.LEFT_OUT):
-        return Origin(name, _execution_of(Path(file), top, tuple(left)))
+        return Origin(name, (*parts, *_execution_of(Path(file), top, tuple(left))))
+    if parts:
+        return Origin(name, (*parts, f"from {dotted} import {top}"))
     if private and not _can_be_imported(root, dotted, Path(file)):
         return Origin(name, _execution_of(Path(file), top))
     path = ("import sys", "", f"sys.path.insert(0, {str(root)!r})")
@@ -106,6 +109,31 @@ def _can_be_imported(root: Path, dotted: str, file: Path) -> bool:
     spec = importlib.util.find_spec(names[0]) if known is None else known.__spec__
     other = None if spec is None else spec.origin
     return other is None or Path(other).resolve().is_relative_to(root)
+
+
+def _execution_of_parts(root: Path, module: ModuleType) -> tuple[str, ...]:
+    """Return code that runs the files which `module` imports and of which a statement fails.
+
+    Nothing is returned where there are none. They are imported from `root`.
+    """
+    parts = [one for one in definitions.parts_with_failures(module) if one is not module]
+    if not parts:
+        return ()
+    runs = []
+    for one in reversed(parts):
+        name, left = one.__name__.partition(".")[2], tuple(vars(one)[definitions.LEFT_OUT])
+        runs += [f"    ({name!r}, {str(one.__file__)!r}, {left}),"]
+    return (
+        *("import ast", "import importlib.util", "import sys", ""),
+        f"sys.path.insert(0, {str(root)!r})",
+        *("for name, file, left in [", *runs, "]:"),
+        "    spec = importlib.util.spec_from_file_location(name, file)",
+        "    sys.modules[name] = importlib.util.module_from_spec(spec)",
+        '    tree = ast.parse(open(file, "rb").read())',
+        "    tree.body = [one for one in tree.body if one.lineno not in left]",
+        '    exec(compile(tree, file, "exec"), vars(sys.modules[name]))',
+        "",
+    )
 
 
 def _execution_of(file: Path, top: str, left: tuple[int, ...] = ()) -> tuple[str, ...]:

@@ -267,6 +267,13 @@ class TestApart:
         assert difference(ValueError("a"), TypeError("a")) == np.inf
         assert difference(ValueError("a"), np.ones(2)) == np.inf
 
+    def test_errors_of_operations_by_their_words_too(self) -> None:
+        shapes = "The size of tensor a ({}) must match the size of tensor b ({}) at dimension 3"
+        one, other = (RuntimeError(shapes.format(*two)) for two in ((2, 3), (5, 1)))
+        assert difference(one, other) == 0.0
+        strided = "view size is not compatible with input tensor's size and stride"
+        assert difference(one, RuntimeError(strided)) == np.inf
+
     def test_missing_outcome_makes_no_difference(self) -> None:
         assert difference((np.ones(2), None), (np.ones(2), np.ones(3))) == 0.0
         assert difference(np.ones(2), Unsupported("no")) == 0.0

@@ -8,6 +8,8 @@ from mistaken_code import adapted
 from attentest.targets.adapt import Unclear
 from attentest.targets.adapt.masks import meanings_by_words
 from attentest.targets.comments import comments_on_masks
+from attentest.targets.models.combining import demand_documented_masks
+from attentest.targets.models.forms import Form
 
 CODE = """
 import torch
@@ -63,6 +65,33 @@ def test_comments_on_what_is_made_of_a_mask_do_not_count() -> None:
     assert list(comments_on_masks(_declared)) == ["mask: True at padding"]
     assert list(comments_on_masks(_in_one_line)) == ["key_mask: 1 for real tokens"]
     assert list(comments_on_masks(len)) == []
+
+
+def _at_the_head(x, src_mask, tgt_mask):
+    """Return all three."""
+    # src_mask shape : (samples, length) - True for real tokens, False for padding
+    # True of a tgt_mask hides nothing
+    hidden = ~src_mask
+    # tgt_mask: True where it is later
+    return x, hidden, tgt_mask
+
+
+def test_comments_before_the_first_statement_that_begin_with_a_mask_count() -> None:
+    said = "src_mask shape : (samples, length) - True for real tokens, False for padding"
+    assert list(comments_on_masks(_at_the_head)) == [said]
+    assert meanings_by_words("src_mask", said) == (("keep",), "documentation")
+
+
+def test_masks_of_models_against_their_documentation_are_a_question() -> None:
+    blocks = Form("~(source_keep)", "blocks", "True blocks; (B, S)", 2)
+    masks = {"src_mask": blocks}
+    assert demand_documented_masks("Model", masks, {"src_mask": (("keep",), "name")}) == [
+        "src_mask"
+    ]
+    assert not demand_documented_masks("Model", masks, {"src_mask": (("blocks",), "name")})
+    assert demand_documented_masks("Model", masks, {"src_mask": (("additive",), "documentation")})
+    with pytest.raises(Unclear, match="contrary of what is documented"):
+        demand_documented_masks("Model", masks, {"src_mask": (("keep",), "documentation")})
 
 
 @pytest.mark.parametrize(

@@ -88,3 +88,25 @@ def test_tables_that_follow_are_no_assumption(edit, tmp_path):
     read = adapted(tmp_path, edit)
     assert read.limits.any_device
     assert statuses(read)[0] == "pass"
+
+
+KEPT = (
+    ("super().__init__()\n", "super().__init__()\n        self.device = device\n"),
+    (ZEROS, "torch.zeros(max_len, d_model)"),
+)
+MOVED = (
+    "        return x + self.table[: x.shape[1]]",
+    "        rows = self.table[: x.shape[1]]\n        return x + rows.to({})",
+)
+
+
+def test_tables_that_calls_move_to_the_given_device_may_stay_there(tmp_path):
+    read = adapted(tmp_path, *KEPT, (MOVED[0], MOVED[1].format("self.device")))
+    assert "given as device: table is left there" in "\n".join(read.assumed)
+    assert statuses(read) == ["pass", "absent", "pass"]
+
+
+def test_tables_that_calls_move_to_another_device_have_to_follow(tmp_path):
+    read = adapted(tmp_path, *KEPT, (MOVED[0], MOVED[1].format("'cpu'")))
+    assert read.limits.any_device
+    assert statuses(read)[0] == "violation"

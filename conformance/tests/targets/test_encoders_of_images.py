@@ -78,6 +78,21 @@ def test_layers_behind_patches_are_judged(source: str, tmp_path: Path) -> None:
     assert not broken(backend, "encoder.formula")
 
 
+SHORT = VIT.replace("self, image_size", "self, im_size").replace("(image_size", "(im_size")
+BY_DEFAULT = VIT.replace(
+    "self, image_size, patch_size, num_classes, dim, depth, heads, mlp_dim, channels=3",
+    "self, num_classes, dim, depth, heads, mlp_dim, input_size=32, patch_size=8, channels=3",
+).replace("(image_size", "(input_size")
+
+
+@pytest.mark.parametrize("source", [SHORT, BY_DEFAULT], ids=["short", "by default"])
+def test_sizes_of_images_by_other_names_are_no_sizes_of_the_model(
+    source: str, tmp_path: Path
+) -> None:
+    backend = adapted(tmp_path, "ViT", source)
+    assert "not judged: what ViT does outside of its layers and their norm" in backend.assumed
+
+
 @pytest.mark.proof
 def test_encoder_of_images_is_a_component_of_its_file_and_can_be_written(tmp_path: Path) -> None:
     backend = adapted(tmp_path, "ViT", VIT)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from mistaken_code import broken
+from torch import nn
 
 import attentest
 from attentest.targets import definitions, file_modules, resolve
@@ -182,3 +183,68 @@ if __name__ == "__main__":
     (tmp_path / "sizes.py").write_text(source)
     found = numbers_of_calls(file_modules.load(tmp_path / "sizes.py"))
     assert found == {"vocab_size": 5, "n_layers": 64}
+
+
+NEIGHBOUR = """
+import library_that_is_nowhere
+from torch import nn
+class Inner(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.first, self.second = nn.Linear(width, 7), nn.Linear(7, width)
+    def forward(self, x):
+        return self.second(self.first(x).relu())
+class Logged(library_that_is_nowhere.Module):
+    pass
+"""
+IMPORTING = """
+from inner_parts.inner import Inner, Logged
+from inner_parts.counting import count
+from torch import nn
+class FeedForward(Inner):
+    pass
+"""
+COUNTING = """
+from library_that_is_nowhere import table
+def count(text):
+    return table[text]
+"""
+
+
+def importing(folder: Path) -> Path:
+    """Write a file whose neighbours import a library that is missing; return it."""
+    (folder / "inner_parts").mkdir()
+    (folder / "inner_parts" / "inner.py").write_text(NEIGHBOUR)
+    (folder / "inner_parts" / "counting.py").write_text(COUNTING)
+    (folder / "network.py").write_text(IMPORTING.replace(", Logged", ""))
+    return folder / "network.py"
+
+
+def test_neighbours_that_fail_in_part_keep_what_they_define(tmp_path: Path) -> None:
+    module = file_modules.load(importing(tmp_path))
+    assert issubclass(module.FeedForward, module.Inner)
+    said = definitions.left_out(module)
+    assert [one.partition("statements of ")[2][:11] for one in said] == [
+        "inner.py th",
+        "counting.py",
+    ]
+    assert "line 2 (ModuleNotFoundError" in said[0]
+
+
+def test_names_that_a_neighbour_fails_to_define_are_left_out(tmp_path: Path) -> None:
+    file = importing(tmp_path)
+    file.write_text(IMPORTING)
+    module = file_modules.load(file)
+    assert not hasattr(module, "Logged")
+    assert "line 2 (ImportError: cannot import name 'Logged'" in definitions.left_out(module)[0]
+
+
+def test_reproduction_runs_neighbours_that_fail_in_part(tmp_path: Path) -> None:
+    text = resolve.loader(f"{importing(tmp_path)}:FeedForward")
+    code = f"{text}\nprint(backend(6)(__import__('torch').ones(2, 6)).shape)"
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert ran.stdout.strip() == "torch.Size([2, 6])", ran.stderr
+
+
+def test_modules_of_libraries_import_nothing_that_fails_in_part() -> None:
+    assert definitions.parts_with_failures(nn.modules.loss) == []

@@ -7,6 +7,8 @@ from mistaken_code import adapted, broken
 from proof import share
 
 from attentest.targets.adapt import Unclear
+from attentest.targets.adapt.components import squashed
+from attentest.targets.adapt.fillings import sizes_by_words
 from attentest.targets.models.size_names import size_by_words, sizes_named
 from attentest.targets.models.tables.vocabularies import Vocabulary
 
@@ -106,3 +108,13 @@ def test_a_vocabulary_that_is_taken_for_a_list_ends() -> None:
 )
 def test_sizes_of_one_side_are_read_without_the_word_of_the_side(name: str, size: str) -> None:
     assert size_by_words(name, "") == size
+
+
+@pytest.mark.parametrize("name", ["dropout_proba", "drop_prob", "dropoutProbability"])
+def test_rates_of_dropout_are_read_by_their_words(name: str) -> None:
+    assert size_by_words(squashed(name), "") == "dropout"
+
+
+def test_a_width_by_a_short_name_is_the_one_that_no_other_name_says() -> None:
+    assert sizes_by_words("encoder", ["h_dim"], ["heads"])["h_dim"].words == "d_model"
+    assert not sizes_by_words("encoder", ["h_dim"], ["heads", "d_model"])

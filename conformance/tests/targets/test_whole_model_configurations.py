@@ -184,3 +184,42 @@ def test_vocabularies_are_objects(tmp_path: Path, pad: str, edit: str, expected:
     assert "Vocabulary(sizes.source_vocabulary, sizes.source_pad)" in understood(backend)
     assert status(backend, "pad-ids") is expected
     assert status(backend, "pickle") is Status.PASS
+
+
+DICTIONARIES = """
+import torch
+from torch import nn
+
+
+def stack(kind, width, layers, args):
+    heads, size = args["attention"]["n_head"], args["d_ff"]
+    made = [kind(width, heads, size, args["dropout"], batch_first=True) for _ in range(layers)]
+    return nn.ModuleList(made)
+
+
+class Transformer(nn.Module):
+    def __init__(self, layers, d_model, vocab_size, encoder_args, decoder_args):
+        super().__init__()
+        self.table = nn.Embedding(vocab_size, d_model)
+        self.encoder = stack(nn.TransformerEncoderLayer, d_model, layers, encoder_args)
+        self.decoder = stack(nn.TransformerDecoderLayer, d_model, layers, decoder_args)
+        self.loss = nn.CrossEntropyLoss(label_smoothing=decoder_args["label_smoothing"])
+        self.out = nn.Linear(d_model, vocab_size)
+
+    def forward(self, source, target):
+        memory, x = self.table(source), self.table(target)
+        for one in self.encoder:
+            memory = one(memory)
+        later = nn.Transformer.generate_square_subsequent_mask(target.shape[1])
+        for one in self.decoder:
+            x = one(x, memory, tgt_mask=later)
+        return self.out(x)
+"""
+
+
+def test_dictionaries_of_two_sides_are_read_one_after_the_other(tmp_path: Path) -> None:
+    (tmp_path / "own.py").write_text(DICTIONARIES, encoding="utf-8")
+    thing = module_of(f"{tmp_path / 'own.py'}:Transformer").Transformer
+    made = building(thing, "Transformer", Reading()).expression
+    assert made.count("attention=dict(n_head=sizes.heads)") == 2
+    assert "label_smoothing=0.0" in made

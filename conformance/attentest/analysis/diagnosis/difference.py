@@ -1,6 +1,8 @@
 """The difference between two outcomes of one step: numbers, gradients, inventories, exceptions."""
 
+import re
 from collections.abc import Iterable, Mapping
+from difflib import SequenceMatcher
 from math import inf
 from numbers import Real
 from typing import Any
@@ -22,7 +24,7 @@ def difference(one: Any, other: Any) -> float:
     if _missing(one) or _missing(other):
         return 0.0
     if isinstance(one, BaseException) or isinstance(other, BaseException):
-        return 0.0 if type(one) is type(other) else inf
+        return 0.0 if type(one) is type(other) and _worded_alike(one, other) else inf
     match one, other:
         case np.ndarray(), np.ndarray():
             comparable = one.shape == other.shape and one.dtype == other.dtype
@@ -52,6 +54,22 @@ def size(outcome: Any) -> float:
         case Mapping():
             return max((size(one) for one in outcome.values()), default=0.0)
     return 0.0
+
+
+def _worded_alike(one: BaseException, other: BaseException) -> bool:
+    """Say whether two errors of operations on tensors are of one kind, by their words.
+
+    Those of any other type are worded by who wrote the code.
+    """
+    if type(one) is not RuntimeError:
+        return True
+    first, second = (_NUMBERS.sub("#", str(failure)) for failure in (one, other))
+    return SequenceMatcher(None, first, second).ratio() >= _ALIKE
+
+
+_NUMBERS = re.compile(r"[\[(]?\d+(, \d+)*[\])]?")
+_ALIKE = 0.6
+"""The similarity from which on two messages, leaving out numbers and shapes, are of one kind."""
 
 
 def _missing(outcome: Any) -> bool:

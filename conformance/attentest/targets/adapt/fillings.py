@@ -33,7 +33,7 @@ from attentest.targets.adapt.names import (
     words,
 )
 from attentest.targets.adapt.reading import Reading
-from attentest.targets.models.size_names import ROWS, size_by_words
+from attentest.targets.models.size_names import LONE_WIDTHS, ROWS, size_by_words
 from attentest_spec import Sizes, Unsupported
 from attentest_spec.components import inside
 
@@ -323,6 +323,7 @@ def sizes_by_words(
         own: size_by_words(squashed(own), component) or rows.get(squashed(own), "")
         for own in unknown
         if part_named(own) in named
+        if squashed(own) not in LONE_WIDTHS or "d_model" not in known
     }
     return {
         own: Filling(size, attrgetter(size), frozenset([size]), f"sizes.{size}")
@@ -339,7 +340,10 @@ def numbers_by_words(
     """Return the sizes of numbers by default (`ff=2048`) whose words say one that is not known."""
     known = sizes_known(read.values())
     numbers = [
-        own for own, one in read.items() if one is None and type(arguments[own].default) is int
+        own
+        for own, one in read.items()
+        if one is None and type(arguments[own].default) is int
+        if component != "encoder" or not is_of_images(squashed(own), [*map(squashed, arguments)])
     ]
     found = sizes_by_words(component, numbers, known)
     return {own: one for own, one in found.items() if not one.settles & known}

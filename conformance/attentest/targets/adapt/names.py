@@ -180,7 +180,7 @@ SIZES: Mapping[str, Sequence[str]] = {
         "maxlen maxlength maxseqlen maxseqlength maxpositionembeddings blocksize contextlength "
         "seqlen ctxlen nctx maxpositions numpositions maxsequencelength npositions "
         "sequencelength maxtokens contextsize contextlen maximumlength maximumpositionembeddings "
-        "maxt tmax"
+        "maxt tmax maxtimesteps"
     ),
     "source_vocabulary": words(
         "vocab vocabsize numembeddings nvocab srcvocab srcvocabsize sourcevocabsize "
@@ -312,7 +312,7 @@ RATIO = words(
     "mlpratio forwardexpansion expansion expansionfactor ffmult mult ffnratio ratio wideningfactor "
     "ffnmult mlpmult ffexpansion ffnexpansion expansionratio ffratio mlpexpansion multiplier "
     "ffmultiplier ffnmultiplier mlpmultiplier hiddenmultiplier expandratio forwardmul ffmul mlpmul "
-    "mlpdimratio ffdimratio hiddenratio hiddendimratio mlpdimmult"
+    "mlpdimratio feedforwardexpansionfactor ffdimratio hiddenratio hiddendimratio mlpdimmult"
 )
 """The inner width of a feed-forward network as a multiple of the model's."""
 

@@ -38,6 +38,7 @@ from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.adapt.reading import Reading, Unclear
 from attentest.targets.adapt.ungiven import sentence
 from attentest.targets.adapt.unspecified.assignments import demand_assignment
+from attentest.targets.comments import comments_on_masks
 from attentest.targets.constants.models import demand_effect, demand_explanation
 from attentest.targets.models.building import building
 from attentest.targets.models.inferring import Inferred, infer, probe_of
@@ -260,8 +261,11 @@ def is_model(thing: Any, reading: Reading, name: str) -> bool:
 
 
 def _documentation(thing: Callable[..., Any]) -> str:
-    parts = [thing, getattr(thing, "forward", None), getattr(thing, "__init__", None)]
-    return "\n".join(filter(None, (inspect.getdoc(one) for one in parts if one is not nn.Module)))
+    call: Any = getattr(thing, "forward", None)
+    parts = [thing, call, getattr(thing, "__init__", None)]
+    comments = comments_on_masks(call) if inspect.isclass(thing) else ()
+    own = (inspect.getdoc(one) for one in parts if one is not nn.Module)
+    return "\n".join(filter(None, (*own, *comments)))
 
 
 def _measured(adapter: Adapter, found: FoundTable, reading: Reading) -> AdaptedWhole:

@@ -23,10 +23,12 @@ from attentest.targets.adapt.fillings import filling_of, is_head_width, is_no_nu
 from attentest.targets.adapt.names import (
     EPSILON,
     HEAD_WIDTH,
+    LOSS_SIZES,
     ON,
     RATIO,
     SIZES,
 )
+from attentest.targets.adapt.objects.configuration import Fields
 from attentest.targets.adapt.objects.settings import (
     is_configuration,
     settings_classes,
@@ -272,16 +274,8 @@ class _Options:
             return next(self._sizes(squashed(name), held, ""), None) or _usual(name)
 
         one_vocabulary = DISTINCT.but(target_vocabulary=DISTINCT.source_vocabulary)
-        codes = {
-            other: code
-            for other, one in arguments.items()
-            if other != own
-            for code in islice(self._for(other, one, {other: one}, ""), 1)
-        }
-        space = {**self.space, "sizes": one_vocabulary}
         try:
-            with undisturbed():
-                beside = {other: eval(code, space) for other, code in codes.items()}
+            beside = self._beside(own, arguments, fill, {**self.space, "sizes": one_vocabulary})
         except Exception:  # an object that an argument gets may not be made of sizes
             return
         made = Configurations(
@@ -292,6 +286,35 @@ class _Options:
         )
         with undisturbed():
             yield from made.expressions()
+
+    def _beside(
+        self,
+        own: str,
+        arguments: Mapping[str, inspect.Parameter],
+        fill: Callable[[str, Mapping[str, str]], str | None],
+        space: dict[str, Any],
+    ) -> dict[str, Any]:
+        """Return what the arguments get while the fields of the configuration `own` are read.
+
+        Configurations before it are made first; those behind it have the fields that names say.
+        """
+        beside: dict[str, Any] = {}
+        order = list(arguments)
+        for other, one in arguments.items():
+            if other == own:
+                continue
+            code = next(self._for(other, one, {other: one}, ""), "")
+            if is_configuration(other, self.top) and one.default is inspect.Parameter.empty:
+                if order.index(other) > order.index(own):
+                    beside[other] = Fields(
+                        lambda name: fill(name, {}), lambda code: eval(code, space)
+                    )
+                    continue
+                if not code or "sizes." not in code:
+                    code = next(self._configurations(other, arguments), "")
+            with undisturbed():
+                beside |= {other: eval(code, space)} if code else {}
+        return beside
 
     def doubts(self, expression: str) -> Iterator[str]:
         """Yield the switches that nothing says, as `expression` sets them, and its settings."""
@@ -338,6 +361,8 @@ def _usual(name: str) -> str | None:
     required = inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY)
     if squashed(name) in EPSILON:
         return "1e-6"
+    if "smooth" in squashed(name) and squashed(name) in LOSS_SIZES:
+        return "0.0"  # its loss is judged by itself
     found = filling_of(name, required, "model", Reading(), ())
     return None if found is None or found.code else repr(found.value(DISTINCT))
 

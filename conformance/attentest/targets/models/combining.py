@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice, product
 
 from attentest.targets.adapt.masks import meanings_by_words
-from attentest.targets.adapt.reading import Reading
+from attentest.targets.adapt.reading import Reading, Unclear
 from attentest.targets.models import arguments
 from attentest.targets.models.forms import LENGTHS, Form, forms
 
@@ -82,6 +82,30 @@ def against_words(
         for own, form in masks.items()
         if own in said and said[own][0] and form.meaning not in said[own][0]
     ]
+
+
+def demand_documented_masks(
+    name: str,
+    masks: Mapping[str, Form],
+    said: Mapping[str, tuple[tuple[str, ...], str]],
+) -> list[str]:
+    """Return the arguments whose form is not what their names say; Unclear for documentation."""
+    against = against_words(masks, said)
+    documented = [
+        own
+        for own in against
+        if said[own][1] == "documentation"
+        if {said[own][0][0], masks[own].meaning} == {"keep", "blocks"}  # an added one is neither
+    ]
+    if documented:
+        own = documented[0]
+        raise Unclear(
+            f"The {own} of {name} hides the contrary of what is documented: {masks[own].words}, as "
+            f"probing calls show, and the words say '{said[own][0][0]}'. That is a mistake of the "
+            f"code or of its documentation: --set mask={masks[own].meaning} (in Python: mask=..) "
+            f"judges it as its code is."
+        )
+    return against
 
 
 def _narrowed(

@@ -19,8 +19,8 @@ from attentest.targets.models.calling import FILLED, Call, Conventions
 from attentest.targets.models.combining import (
     ALIKE,
     MOST,
-    against_words,
     combinations,
+    demand_documented_masks,
     said_of_masks,
     varied,
 )
@@ -196,7 +196,8 @@ def infer(built: Building, name: str, doc: str, reading: Reading) -> Inferred:
     masked = any("keep" in form.code for form in call.conventions.masks.values())
     masked = masked or read.takes_pads
     pads = "call" if masked else {2: "both", 1: "one"}.get(len(knows), "fixed")
-    against = against_words(call.conventions.masks, said_of_masks(read, doc, reading))
+    meant = said_of_masks(read, doc, reading)
+    against = demand_documented_masks(name, call.conventions.masks, meant)
     masks = tuple(_of_masks(call, score, against))
     steps = ["it has no call: encode and then decode are called"] * (call.encoding is not None)
     said = [*steps, read.words, *call.conventions.words, *masks]

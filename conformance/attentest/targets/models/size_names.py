@@ -37,7 +37,7 @@ _OUT = ("nout", "numout", "numberofout")
 _LENGTHS = {
     *("srclen", "tgtlen", "srcseqlen", "tgtseqlen", "srcmaxlen", "tgtmaxlen", "nposition"),
     *("seqlength", "maxseq", "srcseqlength", "tgtseqlength", "maxlenseq", "context", "ctx"),
-    *("contextwindow", "maxcontext", "maxctx", "maxcontextlength", "maxctxlen"),
+    *("contextwindow", "maxcontext", "maxctx", "maxcontextlength", "maxctxlen", "maxtimesteps"),
     *("peinput", "petarget", "peinp", "petar", "maxpositionencoding", "maximumpositionencoding"),
 }
 
@@ -62,10 +62,12 @@ _PATTERNS = {
     r"inner)(net|network|layer)?(hidden|hid|inner)?(dim|size|dimension|dimensionality|width|features|units|d)?$",
     "d_model": r"(d|dim|n)?(of)?(model|emb|embed|embedding|word|wordvec|token|hid|hidn|hidden|"
     r"latent|feature)(vec|vector|layer|model)?(dim|size|dimension|dimensions|width|d|units)?$"
-    r"|n" + _OF_SIDE + r"state$|(num|n)(of)?modeldims?$",
-    "dropout": r".*drop(out)?(rate|prob|p|probability|ratio)?$",
+    r"|n" + _OF_SIDE + r"state$|(num|n)(of)?modeldims?$|h(dim|size)$",
+    "dropout": r".*drop(out)?(rate|proba?|p|probability|ratio)?$",
 }
 """The words of names that no list has, and what they mean."""
+LONE_WIDTHS = ("hdim", "hsize")
+"""Names that are the width of the model where no other is, and may be that of a head else."""
 
 
 def sizes_named(name: str, held: Collection[str], side: str) -> Iterator[str]:

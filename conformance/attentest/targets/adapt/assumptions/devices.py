@@ -100,14 +100,32 @@ def _loose(module: nn.Module) -> Iterator[tuple[str, str]]:
 
 
 def _device_of(owner: type, attribute: str) -> str:
-    """Return the argument of the constructor on which an attribute is made, "" for none."""
+    """Return the argument of the constructor that says where an attribute is or is moved, or ""."""
     taken = inspect.signature(owner).parameters
     device = next((one for one in taken if squashed(one) == "device"), "")
     tree = ast.parse(textwrap.dedent(inspect.getsource(owner))) if device else ast.Module([], [])
     statements = (one for one in ast.walk(tree) if isinstance(one, ast.Assign | ast.AnnAssign))
-    made = (ast.unparse(one) for one in statements)
+    made = [ast.unparse(one) for one in statements]
     is_placed = any(re.match(rf"self\.{attribute}\b.*=.*\bdevice\b", one, re.S) for one in made)
-    return device * is_placed
+    kept = [found[1] for one in made if (found := re.fullmatch(rf"self\.(\w+) = {device}", one))]
+    return device * (is_placed or any(_is_moved(tree, attribute, one) for one in kept))
+
+
+def _is_moved(tree: ast.AST, attribute: str, kept: str) -> bool:
+    """Say whether a method moves an attribute, or a part of it, to the device `kept` by itself."""
+    methods = [one for one in ast.walk(tree) if isinstance(one, ast.FunctionDef)]
+    for method in (one for one in methods if one.name != "__init__"):
+        held = [rf"\bself\.{attribute}\b"]
+        for one in ast.walk(method):
+            if isinstance(one, ast.Assign) and re.search(held[0], ast.unparse(one.value)):
+                held += [rf"\b{name.id}\b" for name in one.targets if isinstance(name, ast.Name)]
+        calls = [one for one in ast.walk(method) if isinstance(one, ast.Call)]
+        for call in (one for one in calls if getattr(one.func, "attr", "") == "to"):
+            given = [*call.args, *(one.value for one in call.keywords)]
+            to_kept = any(ast.unparse(one) == f"self.{kept}" for one in given)
+            if to_kept and any(re.search(name, ast.unparse(call.func)) for name in held):
+                return True
+    return False
 
 
 def _follows(part: TorchPart, component: str) -> bool:

@@ -6,7 +6,8 @@ from attentest.targets.adapt.names import words
 
 IMAGE_SIZE = words(
     "imagesize imgsize imageheight imagewidth imgheight imgwidth imageresolution inputresolution "
-    "imgresolution imageres imgres imgdim imagedim inputsize inputresolution resolution"
+    "imgresolution imageres imgres imgdim imagedim inputsize inputresolution resolution "
+    "imsize imres imheight imwidth imgsz imagesz imdim"
 )
 """The height and width of images."""
 _PATCH_SIZE = words("patchsize patchheight patchwidth patchdim patchlen psize patch")
