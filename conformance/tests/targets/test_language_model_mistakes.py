@@ -48,6 +48,12 @@ MISTAKES = [
         "residual path begins at the input of its block",
     ),
     ("slopes.py:BloomForCausalLM", " + alibi", " - alibi", "distances has the other sign"),
+    (
+        "outputs.py:TinyForCausalLM",
+        "self.act_fn(self.gate_proj(x)) * self.up_proj(x)",
+        "self.act_fn(self.up_proj(x)) * self.gate_proj(x)",
+        "the activation on the other map",
+    ),
 ]
 """A model, an edit that injects a mistake into every layer, and what is said of it."""
 

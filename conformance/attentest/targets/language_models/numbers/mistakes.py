@@ -31,9 +31,10 @@ class Mistake:
     are added to the embeddings. Where it is `over_queries` the weights of a key sum to 1, and where
     it is `unmerged` heads are not transposed back. Heads of what is `tiled` ("key", "value") are
     repeated all in turn, and not each in a row. Where it is `lifted` the bias of distances has the
-    other sign. What is `early` has a residual path from the input of its block. A design computes
-    the same where the mistake is not `sure`; one that is `of_texts` is sure in a model that
-    continues texts.
+    other sign. What is `early` has a residual path from the input of its block. Where it is
+    `exchanged` the names of a gate and of the map that it multiplies say the other way round. A
+    design computes the same where the mistake is not `sure`; one that is `of_texts` is sure in a
+    model that continues texts.
     """
 
     words: str
@@ -49,6 +50,7 @@ class Mistake:
     tiled: Sequence[str] = ()
     lifted: bool = False
     early: Collection[str] = ()
+    exchanged: bool = False
     sure: bool = True
     of_texts: bool = False
 
@@ -154,6 +156,11 @@ OF_KEYS = (
 )
 
 UNMERGED = Mistake("heads that are merged without being transposed back", unmerged=True)
+
+EXCHANGED = Mistake(
+    "gates that multiply as they are, with the activation on the other map", exchanged=True
+)
+"""The names of both maps say which is the gate: by numbers alone either may be."""
 
 PLACES_TWICE = Mistake("sines of positions that are added twice", places=2)
 
