@@ -13,6 +13,7 @@ from torch import Tensor
 from torch.utils._pytree import tree_leaves
 
 from attentest.targets.adapt.reading import Unclear
+from attentest.targets.definitions import LEFT_OUT
 from attentest_spec.torch.flops import OperationMode
 
 _EMPTY = ("empty", "empty_like", "empty_strided", "new_empty", "zeros", "zeros_like", "new_zeros")
@@ -106,6 +107,8 @@ def demand_runnable(name: str, failure: str, thing: Any = None) -> None:
     if undefined := _UNDEFINED.search(failure):
         if said := _never_defined(thing, undefined[1]):
             raise Unclear(f"{name} cannot run: {said}. It failed with {failure}.")
+        if said := _left_undefined(thing, undefined[1]):
+            raise Unclear(f"{name} cannot run here: {said}. It failed with {failure}.")
         raise Unclear(
             f"{name} reads {undefined[1]}, which is not defined where its file is imported: what "
             f'follows `if __name__ == "__main__":` is not run then. Define it at the top of the '
@@ -144,6 +147,18 @@ def _never_defined(thing: Any, missing: str) -> str:
     return f"line {reads[0].lineno} reads {missing}, which no code of its file defines" + _near(
         missing, imported | set(vars(sys.modules[thing.__module__]))
     )
+
+
+def _left_undefined(thing: Any, missing: str) -> str:
+    """Return which statement of a file that could not be run defines a name, "" for none."""
+    left = vars(sys.modules.get(getattr(thing, "__module__", ""), object)).get(LEFT_OUT, {})
+    for node in getattr(_tree(thing), "body", ()):
+        inside = list(ast.walk(node))
+        aliases = {one.asname or one.name for one in inside if isinstance(one, ast.alias)}
+        if node.lineno in left and missing in aliases | _names_set(inside):
+            why = left[node.lineno] or next(filter(None, left.values()), "it is not run")
+            return f"line {node.lineno}, which defines {missing}, is left out ({why})"
+    return ""
 
 
 def _near(missing: str, known: Collection[str]) -> str:

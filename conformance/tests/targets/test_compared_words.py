@@ -4,6 +4,7 @@ import pytest
 from mistaken_code import adapted
 
 from attentest.targets.adapt import Unclear
+from attentest.targets.adapt.objects.compared_words import names_file
 
 NETWORK = """
 from torch import nn
@@ -32,3 +33,33 @@ def test_a_word_with_which_the_numbers_are_right_is_an_assumption(tmp_path):
 def test_no_word_is_named_for_a_mistake(tmp_path):
     with pytest.raises(Unclear, match="none gives the numbers of the reference"):
         adapted(tmp_path, "FeedForward", NETWORK.replace("(x).relu()", "(x).relu().mean(1, True)"))
+
+
+FILED = """
+import json
+
+from torch import nn
+
+
+class Settings:
+    def __init__(self, config_path):
+        self.opened = json.load(open(config_path))
+        self.dim, self.hidden = self.opened["dim"], self.opened["hidden"]
+
+
+class FeedForward(nn.Module):
+    def __init__(self, config: Settings):
+        super().__init__()
+        self.up, self.down = nn.Linear(config.dim, 8), nn.Linear(8, config.dim)
+
+    def forward(self, x):
+        return self.down(self.up(x).relu())
+"""
+
+
+def test_no_number_is_tried_as_the_name_of_a_file(tmp_path):
+    with pytest.raises(Unclear) as question:
+        adapted(tmp_path, "FeedForward", FILED)
+    assert "what config_path is" in str(question.value)
+    assert "--give config_path=" not in str(question.value)
+    assert [names_file(one) for one in ("outputDir", "filename", "profile")] == [True, True, False]

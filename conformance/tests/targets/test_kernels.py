@@ -197,6 +197,24 @@ def test_a_misspelt_name_that_no_code_defines_is_the_question(tmp_path: Path) ->
         attentest.adapted(f"{file}:FeedForward")
 
 
+@pytest.mark.parametrize(
+    ("statement", "why"),
+    [
+        ("from a_library_that_is_missing import nm", "ModuleNotFoundError"),
+        ("nm = open('settings_that_are_nowhere')", "FileNotFoundError"),
+    ],
+)
+def test_a_statement_that_cannot_be_run_is_the_question(
+    statement: str, why: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "left.py"
+    text = ABSENT.replace("self.hiden_dim", "self.hidden_dim")
+    file.write_text(statement + text.replace("self.w1(x).relu()", "nm.ReLU()(self.w1(x))"))
+    said = rf"^FeedForward cannot run here: line 1, which defines nm, is left out \({why}: .*\)"
+    with pytest.raises(Unclear, match=said):
+        attentest.adapted(f"{file}:FeedForward")
+
+
 def test_an_attribute_that_other_code_sets_is_asked_about_as_before(tmp_path: Path) -> None:
     file = tmp_path / "later.py"
     file.write_text(ABSENT + "\n\ndef widen(one):\n    one.hiden_dim = one.hidden_dim\n")

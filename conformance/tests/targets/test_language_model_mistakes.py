@@ -72,6 +72,12 @@ MISTAKES = [
         "values that are turned by their positions, and keys that are not",
     ),
     ("slopes.py:BloomForCausalLM", " + alibi", " - alibi", "distances has the other sign"),
+    (
+        "outputs.py:TinyForCausalLM",
+        "self.act_fn(self.gate_proj(x)) * self.up_proj(x)",
+        "self.act_fn(self.up_proj(x)) * self.gate_proj(x)",
+        "the activation on the other map",
+    ),
 ]
 """A model, an edit that injects a mistake into every layer, and what is said of it."""
 

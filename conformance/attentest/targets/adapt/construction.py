@@ -28,7 +28,7 @@ from attentest.targets.adapt.fillings import (
 )
 from attentest.targets.adapt.names import RATIO, SIZES
 from attentest.targets.adapt.objects import parts
-from attentest.targets.adapt.objects.compared_words import attempts_of_words
+from attentest.targets.adapt.objects.compared_words import attempts_of_words, names_file
 from attentest.targets.adapt.objects.configuration import Fields, fields_read, holds_settings
 from attentest.targets.adapt.objects.left_out import said_of
 from attentest.targets.adapt.objects.made_settings import made_settings
@@ -375,6 +375,8 @@ def _attempts(unknown: Sequence[str], left: Collection[str]) -> Iterator[Attempt
 
     Off comes first: with a size in the place of what is none, numbers may be right as well.
     """
+    if any(map(names_file, unknown)):
+        return  # a number is a file that is open: 1 is the output of the process
     yield from (Attempt(given=dict.fromkeys(unknown, value)) for value in (False, None))
     if len(unknown) == len(left) <= _FEW:
         for order in permutations(sorted(left, key=lambda size: (size != "d_model", size))):

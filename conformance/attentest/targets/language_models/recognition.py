@@ -23,6 +23,9 @@ _MASKED = re.compile(r"masked(lm|languagemodel)|mlm$")
 _OF_DECODERS = ("decoderinputids", "decoderinput")
 """Arguments that only models of two sides have, where they can be left out, too."""
 
+_FAMILIES = re.compile(r"(?!.*(encod|bidir|classif|bert)).*(gpt|llama|mistral|gemma|qwen)")
+"""Families of decoder-only models, anywhere in a name that says nothing else of its model."""
+
 _EMBEDS = re.compile(r"(?i)vocab|embed|tokens|input_ids")
 
 
@@ -52,6 +55,7 @@ def is_language_model(thing: Any, reading: Reading, name: str) -> bool:
     if named or is_causal(model, call):
         return True
     goes_on = means_order(model, thing) or bool(cache_argument(model))  # or by a mask that is given
+    goes_on = goes_on or _FAMILIES.match(squashed(own)) is not None
     return goes_on and not _MASKED.search(squashed(own))
 
 

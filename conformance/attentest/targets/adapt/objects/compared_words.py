@@ -6,10 +6,19 @@ import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from attentest.targets.adapt.components import words_of
 from attentest.targets.adapt.reading import Attempt
 
 _MOST = 2
 """The largest number of words of an argument that are tried."""
+
+
+_FILES = frozenset(("path", "file", "filename", "folder", "dir", "directory"))
+
+
+def names_file(own: str) -> bool:
+    """Say whether a word of the argument `own` says that it is a file or a folder."""
+    return not _FILES.isdisjoint(words_of(own))
 
 
 def attempts_of_words(thing: Callable[..., Any], unknown: Sequence[str]) -> Iterator[Attempt]:

@@ -33,8 +33,9 @@ class Mistake:
     repeated all in turn, and not each in a row. Where it is `lifted` the bias of distances has the
     other sign. What is `early` has a residual path from the input of its block, and what is `inner`
     one from its own normalised input. Where queries are `unturned` the keys alone are turned by
-    their positions, and where values are `turned` these are, too. A design computes the same where the mistake is not `sure`; one that is `of_texts` is sure in a model that
-    continues texts.
+    their positions, and where values are `turned` these are, too. Where it is `exchanged` the names
+    of a gate and of the map that it multiplies say the other way round. A design computes the same
+    where the mistake is not `sure`; one that is `of_texts` is sure in a model that continues texts.
     """
 
     words: str
@@ -53,6 +54,7 @@ class Mistake:
     inner: Collection[str] = ()
     unturned: bool = False
     turned: bool = False
+    exchanged: bool = False
     sure: bool = True
     of_texts: bool = False
 
@@ -172,6 +174,11 @@ OF_QUERIES = (
 )
 
 UNMERGED = Mistake("heads that are merged without being transposed back", unmerged=True)
+
+EXCHANGED = Mistake(
+    "gates that multiply as they are, with the activation on the other map", exchanged=True
+)
+"""The names of both maps say which is the gate: by numbers alone either may be."""
 
 PLACES_TWICE = Mistake("sines of positions that are added twice", places=2)
 

@@ -3,8 +3,10 @@
 from collections.abc import Iterator
 from functools import partial
 
+from attentest.targets.adapt.parameters.words import beyond, feed_forward_role
 from attentest.targets.language_models.numbers.findings import Found, State
 from attentest.targets.language_models.numbers.linears import Linear, linears
+from attentest.targets.language_models.numbers.mistakes import EXCHANGED
 from attentest.targets.language_models.numbers.norms import Options
 from attentest.targets.language_models.numbers.places import View
 from attentest.targets.language_models.numbers.reader import Reader
@@ -50,7 +52,11 @@ def networks(
 def _hidden(
     reader: Reader, found: Found, inner: list[Linear]
 ) -> Iterator[tuple[Options, dict[str, Linear], Floats]]:
-    """Yield the options and maps with which the inner layer is computed; gates come first."""
+    """Yield the options and maps with which the inner layer is computed; gates come first.
+
+    Where the names of both maps say the other way round, the mistake is remembered.
+    """
+    is_known = reader.mistaken is not None and reader.mistaken.exchanged
     names = [one.name for one in CHOICES["activation"].options]
     for name in names:
         if found.choices.get("activation", name) != name:
@@ -59,8 +65,23 @@ def _hidden(
         active = [(one, values) for one, values in active if reader.holds(values)]
         for gate, values in active:
             for one in inner:
-                if one is not gate and reader.holds(values * one.output):
-                    options: Options = {"activation": name, "feed_forward_gate": "gated"}
-                    yield options, {"gate": gate, "inner": one}, values * one.output
+                product = values * one.output
+                if one is gate or not reader.trace.holds(product, known=False):
+                    continue
+                options: Options = {"activation": name, "feed_forward_gate": "gated"}
+                named = {"gate": gate, "inner": one}
+                if _says_otherwise(named):
+                    reader.suspected = reader.suspected or EXCHANGED
+                    if not is_known:
+                        continue
+                    named = {"gate": one, "inner": gate}
+                reader.holds(product)
+                yield options, named, product
         for one, values in active:
             yield {"activation": name, "feed_forward_gate": "none"}, {"inner": one}, values
+
+
+def _says_otherwise(maps: dict[str, Linear]) -> bool:
+    """Say whether the names of a gate and of the map that it multiplies are those of each other."""
+    names = beyond([maps[role].weight.name for role in ("gate", "inner")])
+    return [feed_forward_role(one) for one in names] == ["inner", "gate"]
