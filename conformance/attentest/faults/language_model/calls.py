@@ -97,7 +97,7 @@ def positions_detached(self: Hooks, rows: Tensor, places: Tensor) -> Tensor:
 
 @fault(
     "language_model.ids-wrap",
-    "out-of-range-refused",
+    "negative-id-refused",
     seam="embed_tokens",
     origin="BlinkDL/ChatRWKV PR#217",
 )
@@ -112,13 +112,6 @@ def ids_cut(self: Hooks, module: Node, tokens: Tensor, places: Tensor) -> Tensor
     """Foreign ids become the nearest known one. Every unknown word is the same."""
     known = tokens.clamp(0, self.sizes.target_vocabulary - 1)
     return self.correct.embed_tokens(module, known, places)
-
-
-@fault("language_model.negative-ids-wrap", "negative-id-refused", seam="embed_tokens")
-def negative_ids_wrap(self: Hooks, module: Node, tokens: Tensor, places: Tensor) -> Tensor:
-    """A negative id counts from the end of the table. -1 is the last token."""
-    wrapped = torch.where(tokens < 0, tokens + self.sizes.target_vocabulary, tokens)
-    return self.correct.embed_tokens(module, wrapped, places)
 
 
 @fault("language_model.positions-wrap", "too-long-input", seam="pass_places", choices=LEARNED)

@@ -193,9 +193,9 @@ def construction(thing: Callable[..., Any], component: str, reading: Reading) ->
         unknown.remove(own)
     read |= numbers_by_words(component, arguments, read)
     read |= _activations_by_name(thing, read) if not unknown else {}
-    eliminated = _elimination(thing, component, unknown, read) if len(unknown) == 1 else None
-    if eliminated is not None:
-        read[unknown.pop()] = eliminated
+    is_one = len(unknown) == 1 and not names_file(unknown[0])  # a number names no file
+    if is_one and (last := _elimination(thing, component, unknown, read)) is not None:
+        read[unknown.pop()] = last
     if unknown:
         raise _question(thing, component, unknown, read.values())
     return Construction(

@@ -17,6 +17,7 @@ from torch import nn
 from attentest.results.text import summary
 from attentest.targets.adapt.components import squashed
 from attentest.targets.adapt.names import HEAD_WIDTH, KEY_HEADS
+from attentest.targets.adapt.objects.compared_words import names_file
 from attentest.targets.adapt.objects.settings import (
     is_configuration,
     settings_near,
@@ -269,7 +270,7 @@ class Options:
             if found[own] is None and one.default is inspect.Parameter.empty
         ]
         self.unknown += required
-        if any(parts.is_handed(arguments[own]) for own in required):
+        if any(parts.is_handed(arguments[own]) or names_file(own) for own in required):
             return
         taken = " ".join(filter(None, found.values()))
         free = [f"sizes.{one}" for one in _FREE if f"sizes.{one}" not in taken]
