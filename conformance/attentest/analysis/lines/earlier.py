@@ -175,7 +175,8 @@ def _border(alignment: Alignment, finding: Finding) -> list[Value]:
         seen.add(value.number)
         made = value.made
         if made is not None and made.places and made.places[0][:2] == own:
-            if not alignment.known.get(value.number) or made.name in _SPREADING:
+            known = alignment.known.get(value.number) and as_mask(value.array) is None
+            if not known or made.name in _SPREADING:  # a mask is known with either meaning
                 todo.extend(made.inputs)
         elif made is not None:
             found.append(value)
@@ -189,6 +190,11 @@ def _taken(border: list[Value], finding: Finding) -> Iterator[Mapping[int, Array
         for value in border:
             if value.made is not None and np.array_equal(value.array, swap.taken):
                 yield {value.made.number: swap.given}
+
+
+def _is_even(array: Array) -> bool:
+    """Say whether an array may be a mask that is the same everywhere: all 0, or all 1."""
+    return bool(array.size and (array == array.flat[0]).all() and array.flat[0] in (0, 1))
 
 
 def _meant_otherwise(border: list[Value]) -> Iterator[Mapping[int, Array]]:
@@ -206,6 +212,8 @@ def _meant_otherwise(border: list[Value]) -> Iterator[Mapping[int, Array]]:
         two = as_mask(array)
         if two is not None:
             yield {number: np.where(two, array.min(), array.max())}
+        elif _is_even(array):
+            yield {number: np.logical_not(array).astype(array.dtype)}
         for order in permutations(range(array.ndim)) if number in arranged else ():
             if order != tuple(range(array.ndim)):
                 yield {number: array.transpose(order)}
