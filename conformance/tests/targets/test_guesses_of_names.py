@@ -7,7 +7,7 @@ from mistaken_code import adapted, broken
 from proof import share
 
 from attentest.targets.adapt import Unclear
-from attentest.targets.adapt.components import component_guessed
+from attentest.targets.adapt.components import component_guessed, only_mentions
 from attentest.targets.adapt.rotary.adaptation import named_rotary
 
 BLOCK = """
@@ -105,3 +105,17 @@ def test_code_that_compares_all_pairs_is_called_with_no_long_input(tmp_path: Pat
     with pytest.raises(Unclear, match="taken for multi_head_attention"):
         adapted(tmp_path, "AverageAttention", grown.replace("length > 1000", "length > 25"))
     assert not list(tmp_path.glob("*.long"))
+
+
+@pytest.mark.parametrize(
+    ("name", "component", "mentions"),
+    [
+        ("PositionalEncodingA", "positional_encoding", False),
+        ("MultiHeadAttentionV2", "multi_head_attention", False),
+        ("EncoderA", "encoder", False),
+        ("LayerNorm2d", "layer_norm", True),
+        ("EncoderPooling", "encoder", True),
+    ],
+)
+def test_version_of_a_class_is_no_other_thing(name: str, component: str, mentions: bool) -> None:
+    assert only_mentions(name, component) is mentions

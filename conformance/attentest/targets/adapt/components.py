@@ -189,6 +189,8 @@ def only_mentions(name: str, component: str) -> bool:
     `EncoderPooling` does, and `PreNormEncoderBlock` is a block.
     """
     words = [word for word in words_of(name) if word not in _EMPTY]
+    if len(words) > 1 and len(words[-1]) == 1 and words[-1] != "d":
+        words.pop()  # a version of its class, as `V2`, and no number of dimensions
     ends = {"".join(words[start:]) for start in range(len(words))}
     is_one = ends & {*_COMPONENT, *_USUAL} or (words[-1:] and words[-1].endswith(_ENDS))
     return not is_one and component == component_guessed(name)
