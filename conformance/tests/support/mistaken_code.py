@@ -19,6 +19,14 @@ def adapted(folder: Path, name: str, source: str, **reading: object) -> Backend:
     return attentest.adapted(f"{file}:{name}", **reading)
 
 
+def edited(source: str, *edits: tuple[str, str]) -> str:
+    """Return `source` with each of the `edits`, of which the first part has to be there."""
+    for old, new in edits:
+        assert old in source
+        source = source.replace(old, new)
+    return source
+
+
 def asked(target: object, component: str = "", **reading: object) -> str:
     """Return the question about `target`, which is one short paragraph."""
     with pytest.raises(Unclear) as failure:

@@ -4,8 +4,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from mistaken_code import adapted, edited
 
-import attentest
 from attentest.judging.bench import Bench
 from attentest.judging.judge import judge
 from attentest.targets.adapt import Unclear
@@ -92,14 +92,9 @@ CHOICES = {
 }
 
 
-def adapted(folder: Path, *edits: tuple[str, str]) -> Any:
+def read_with(folder: Path, *edits: tuple[str, str]) -> Any:
     """Return the model with `edits`, as a backend."""
-    source = CODE
-    for old, new in edits:
-        assert old in source
-        source = source.replace(old, new)
-    (folder / "own.py").write_text(source, encoding="utf-8")
-    return attentest.adapted(f"{folder / 'own.py'}:Transformer")
+    return adapted(folder, "Transformer", edited(CODE, *edits))
 
 
 OWN_HIDDEN = (".triu(1)", ".triu(0)")
@@ -107,7 +102,7 @@ UNSCALED = (" / q.shape[-1] ** 0.5", "")
 
 
 def test_choices_are_read_next_to_a_mistake_elsewhere(tmp_path: Path) -> None:
-    read = adapted(tmp_path, OWN_HIDDEN)
+    read = read_with(tmp_path, OWN_HIDDEN)
     assert {name: read.choices[name] for name in CHOICES} == CHOICES
 
 
@@ -120,7 +115,7 @@ def test_choices_are_read_next_to_a_mistake_elsewhere(tmp_path: Path) -> None:
 def test_line_of_a_mistake_where_choices_are_read_of_parts(
     edit: tuple[str, str], line: str, tmp_path: Path
 ) -> None:
-    verdict = judge(Bench(adapted(tmp_path, edit), shrink=False, effort=0.3), "model.formula")
+    verdict = judge(Bench(read_with(tmp_path, edit), shrink=False, effort=0.3), "model.formula")
     assert verdict.status == "violation"
     assert verdict.location is not None
     assert verdict.location.code.startswith(line)
@@ -128,7 +123,7 @@ def test_line_of_a_mistake_where_choices_are_read_of_parts(
 
 @pytest.mark.proof
 def test_choices_of_the_correct_model_are_the_same(tmp_path: Path) -> None:
-    read = adapted(tmp_path)
+    read = read_with(tmp_path)
     assert {name: read.choices[name] for name in CHOICES} == CHOICES
     assert judge(Bench.for_status(read, effort=0.3), "model.formula").status == "pass"
 
@@ -154,4 +149,4 @@ PADS = (
 @pytest.mark.proof
 def test_positions_behind_the_pad_id_are_asked_about_next_to_a_mistake(tmp_path: Path) -> None:
     with pytest.raises(Unclear, match="begin behind the id of padding"):
-        adapted(tmp_path, *PADS, OWN_HIDDEN)
+        read_with(tmp_path, *PADS, OWN_HIDDEN)

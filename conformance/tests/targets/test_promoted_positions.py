@@ -4,8 +4,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from mistaken_code import adapted, edited
 
-import attentest
 from attentest.judging.bench import Bench
 from attentest.judging.judge import judge
 
@@ -29,14 +29,9 @@ class PositionalEncoding(nn.Module):
 CLAUSE = "positional_encoding.half-precision"
 
 
-def adapted(folder: Path, *edits: tuple[str, str], **settled: object) -> Any:
+def read_with(folder: Path, *edits: tuple[str, str], **settled: object) -> Any:
     """Return the positions with `edits`, as a backend."""
-    source = CODE
-    for old, new in edits:
-        assert old in source
-        source = source.replace(old, new)
-    (folder / "own.py").write_text(source, encoding="utf-8")
-    return attentest.adapted(f"{folder / 'own.py'}:PositionalEncoding", **settled)
+    return adapted(folder, "PositionalEncoding", edited(CODE, *edits), **settled)
 
 
 def status(backend: Any) -> str:
@@ -45,14 +40,14 @@ def status(backend: Any) -> str:
 
 
 def test_promoted_sums_are_an_assumption(tmp_path: Path) -> None:
-    read = adapted(tmp_path)
+    read = read_with(tmp_path)
     assert "float16" not in read.limits.precisions
     assert "given bfloat16 or float16, it returns float32" in "\n".join(read.assumed)
     assert status(read) == "absent"
 
 
 def test_strict_judges_promoted_sums(tmp_path: Path) -> None:
-    assert status(adapted(tmp_path, strict=True)) == "violation"
+    assert status(read_with(tmp_path, strict=True)) == "violation"
 
 
 BUFFER = "self.register_buffer('P', torch.zeros((1, max_len, num_hiddens)))"
@@ -67,11 +62,11 @@ BUFFER = "self.register_buffer('P', torch.zeros((1, max_len, num_hiddens)))"
     ids=["cast", "buffer"],
 )
 def test_sums_in_half_precision_are_judged(edit: tuple[str, str], tmp_path: Path) -> None:
-    assert status(adapted(tmp_path, edit)) == "pass"
+    assert status(read_with(tmp_path, edit)) == "pass"
 
 
 def test_angles_in_half_precision_are_a_violation(tmp_path: Path) -> None:
-    read = adapted(tmp_path, ("self.P[:, :X.shape[1], :].to(X.device)", COMPUTED))
+    read = read_with(tmp_path, ("self.P[:, :X.shape[1], :].to(X.device)", COMPUTED))
     assert status(read) == "violation"
 
 
