@@ -112,7 +112,8 @@ class Limits:
     inner width of the shared one among experts as a multiple of theirs, where that is fixed.
     `right_padded` are the inputs (see :data:`PADDED_INPUTS`) whose padding is at the end alone:
     masks that keep the first keys of each row, as lengths do, and tokens with no padding between
-    them.
+    them. `padded_targets` is False where a loss counts every target: it is given none that is
+    padding.
     """
 
     layers: int | None = None
@@ -140,6 +141,7 @@ class Limits:
     alpha: float | None = None
     shared_inner: float | None = None
     right_padded: Collection[str] = ()
+    padded_targets: bool = True
     memory_masks: Collection[str] | None = None
     any_device: bool = True
     negative_ids: bool = False

@@ -107,7 +107,10 @@ def update(
     square = beta2 * moments.square + (1 - beta2) * gradient**2
     step = moments.step + 1
     after = Moments(step, mean, square)
-    return values - rate * direction(choices, step, mean, square), after
+    values = values - rate * direction(choices, step, mean, square)
+    if choices.weight_decay == "decoupled-after":
+        values = values - rate * decay * values
+    return values, after
 
 
 def direction(

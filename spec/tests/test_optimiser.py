@@ -66,6 +66,8 @@ def test_decay_by_hand() -> None:
     assert updated([4.0], [[1.0]], [0.1])[0, 0] == pytest.approx(3.9)
     decoupled = updated([4.0], [[1.0]], [0.1], weight_decay="decoupled")
     assert decoupled[0, 0] == pytest.approx(4.0 - 0.1 * 0.5 * 4.0 - 0.1)
+    after = updated([4.0], [[1.0]], [0.1], weight_decay="decoupled-after")
+    assert after[0, 0] == pytest.approx((4.0 - 0.1) * (1 - 0.1 * 0.5))
     coupled = updated([4.0], [[-2.0]], [0.1], weight_decay="coupled")
     assert coupled[0, 0] == pytest.approx(4.0)  # -2 and 0.5 * 4 cancel
 
@@ -146,7 +148,7 @@ def test_counts_of_an_array_that_comes_late() -> None:
     assert every[1, 0] == pytest.approx(4.0 - 2.0 - size)
 
 
-@pytest.mark.parametrize("decay", ["none", "coupled", "decoupled"])
+@pytest.mark.parametrize("decay", ["none", "coupled", "decoupled", "decoupled-after"])
 def test_updates_one_by_one_are_those_of_all_at_once(decay: str) -> None:
     rng = np.random.default_rng(0)
     given = Setting(Sizes(weight_decay=0.5), Choices(weight_decay=decay))

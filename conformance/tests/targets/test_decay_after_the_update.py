@@ -2,11 +2,9 @@
 
 import math
 
-import pytest
 import torch
 
 import attentest
-from attentest.targets.adapt.reading import Unclear
 
 
 class Base(torch.optim.Optimizer):
@@ -51,6 +49,16 @@ class LateAdamW(Base):
     first = False
 
 
+class LateAdamWOfWeights(Base):
+    """One that decays after the update, by the decay alone and not by the rate."""
+
+    first = False
+
+    def decay(self, group, p):
+        """Multiply by 1 - decay."""
+        p.data -= group["weight_decay"] * p.data
+
+
 class DoubledAdamW(Base):
     """One that decays twice."""
 
@@ -67,10 +75,23 @@ def test_the_form_that_corrects_the_rate_conforms() -> None:
     assert attentest.check(AdamW, clauses=SLUGS).conforms
 
 
-def test_a_decay_after_the_update_is_asked_about() -> None:
-    with pytest.raises(Unclear, match="by 1 - rate times decay after the update"):
-        attentest.adapted(LateAdamW, "optimiser")
+def test_a_decay_after_the_update_is_measured() -> None:
+    report = attentest.check(LateAdamW, "optimiser", clauses=[*SLUGS, "optimiser.weight-decay"])
+    assert report.conforms
+    backend = attentest.adapted(LateAdamW, "optimiser")
+    assert backend.choices["weight_decay"] == "decoupled-after"
+    assert "weight_decay=decoupled-after" in " ".join(backend.assumed)
+
+
+def test_a_decay_after_the_update_is_a_violation_where_another_is_declared() -> None:
+    declared = {"weight_decay": "decoupled"}
+    slugs = ["optimiser.weight-decay"]
+    assert not attentest.check(LateAdamW, "optimiser", clauses=slugs, choices=declared).conforms
 
 
 def test_a_wrong_decay_is_a_violation() -> None:
     assert not attentest.check(DoubledAdamW, "optimiser", clauses=SLUGS).conforms
+
+
+def test_a_late_decay_without_the_rate_is_a_violation() -> None:
+    assert not attentest.check(LateAdamWOfWeights, "optimiser", clauses=SLUGS).conforms

@@ -109,15 +109,41 @@ def test_loss_that_no_option_gives_is_a_question() -> None:
     assert verdict.status == "violation"
 
 
-def test_loss_that_counts_every_target_asks_for_the_padding() -> None:
-    def loss(logits: Any, target: Any) -> Any:
-        logs = logits.log_softmax(-1)
-        return -logs.gather(-1, target.clamp(min=0).unsqueeze(-1)).mean()
+def _counting(logits: Any, target: Any, *, first: int = 0, part: float = 1.0) -> Any:
+    logs = logits.log_softmax(-1)
+    picked = logs.gather(-1, target.clamp(min=0).unsqueeze(-1)).squeeze(-1)
+    return -(picked * (target >= first)).mean() * part
 
-    from attentest.targets.adapt.adaptation import adapt
+
+def test_loss_that_counts_every_target_is_given_no_padding() -> None:
+    def loss(logits: Any, target: Any) -> Any:
+        return _counting(logits, target)
+
+    backend = adapted(loss, "loss")
+    assert not backend.limits.padded_targets
+    assert "no target is padding" in "\n".join(backend.assumed)
+    found = statuses(backend)
+    assert set(found.values()) <= {"pass", "absent", "warning"}
+    assert found["loss.formula"] == found["loss.parts-recombine"] == "pass"
+    assert found["loss.padding-ignored"] == "absent"
+    with pytest.raises(Unclear, match="Nothing says which targets of loss are padding"):
+        adapted(loss, "loss", strict=True)
+
+
+def test_loss_that_leaves_a_word_out_of_the_sum_alone_asks_for_the_padding() -> None:
+    def loss(logits: Any, target: Any) -> Any:
+        return _counting(logits, target, first=1)
 
     with pytest.raises(Unclear, match="Nothing says which targets of loss are padding"):
-        adapt(loss)
+        adapted(loss, "loss")
+
+
+def test_mistake_in_a_loss_that_counts_every_target_is_no_assumption() -> None:
+    def loss(logits: Any, target: Any) -> Any:
+        return _counting(logits, target, part=0.5)
+
+    with pytest.raises(Unclear, match="under no option"):
+        adapted(loss, "loss")
 
 
 def test_strict_reading_takes_the_options_of_the_paper() -> None:

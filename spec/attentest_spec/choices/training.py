@@ -162,6 +162,7 @@ TRAINING = (
         ("none", "they are not"),
         ("coupled", "the decay times the weight is added to the gradient"),
         ("decoupled", "the weight is multiplied by 1 - rate times decay before the update"),
+        ("decoupled-after", "the weight is multiplied by 1 - rate times decay after the update"),
         paper="none",
         clause="optimiser.weight-decay",
         source="section 5.3 has no decay",

@@ -20,7 +20,7 @@ SPEC = "spec"
 PRECISIONS = ("float32", "float64")
 """Precisions to train in, the first that all support: half precision needs more than Adam."""
 
-DECAYS = ("decoupled", "coupled")
+DECAYS = ("decoupled", "coupled", "decoupled-after")
 
 ENCODER_DECODER, DECODER_ONLY = "encoder-decoder", "decoder-only"
 """The kinds of models: the first is trained where nothing is asked for."""

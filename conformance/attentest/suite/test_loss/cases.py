@@ -54,6 +54,12 @@ def smoothing_rates(subject: Subject) -> tuple[float, ...]:
     return tuple(rate for rate in RATES if rate > 0)
 
 
+def require_padding(subject: Subject) -> None:
+    """End as absent where the loss counts every target."""
+    if not subject.limits.padded_targets:
+        raise Absent(f"{subject.name} counts every target")
+
+
 def output_of(
     subject: Subject, logits: Annotated[Floats, "*rows V"]
 ) -> Annotated[Floats, "*rows V"]:
@@ -81,9 +87,12 @@ def draw_output(
 def draw_target(draw: Draw, sizes: Sizes, batch: int, length: int) -> Annotated[Tokens, "B T"]:
     """Draw targets (B, T): real words, of which each sequence keeps at least one.
 
-    The rest is padding on one side or anywhere; each sequence longer than one has some.
+    The rest is padding on one side or anywhere; each sequence longer than one has some. A loss that
+    counts every target is given none.
     """
     words = draw.tokens(batch, length, sizes.target_vocabulary, sizes.target_pad)
+    if not draw.subject.limits.padded_targets:
+        return words
     style = draw.choose(("right", "anywhere", "left"))
     if style == "anywhere":
         keep = draw.keep(batch, length)

@@ -15,6 +15,7 @@ from attentest.suite.test_loss.cases import (
     keeping,
     number,
     pulled_back,
+    require_padding,
     smoothing_rates,
 )
 from attentest.testing.assertions import holds, near, same_shape
@@ -24,12 +25,14 @@ from attentest_spec.setting import Array, Floats, Tokens
 
 @check("loss.padding-ignored")
 def test_padding_ignored(subject: Subject, draw: Draw) -> None:
+    require_padding(subject)
     probe, output, target = draw_case(subject, draw, length=draw.length(2))
     _independent_of_padding(draw, probe, output, target)
 
 
 @check("loss.smoothing-ignores-padding")
 def test_smoothing_ignores_padding(subject: Subject, draw: Draw) -> None:
+    require_padding(subject)
     sizes = draw_sizes(draw, rates=smoothing_rates(subject))
     probe, output, target = draw_case(subject, draw, sizes=sizes, length=draw.length(2))
     _independent_of_padding(draw, probe, output, target)
@@ -62,6 +65,7 @@ def _equal_up_to_order(
 
 @check("loss.padding-gradient")
 def test_padding_gradient(subject: Subject, draw: Draw) -> None:
+    require_padding(subject)
     probe, output, target = draw_case(subject, draw, length=draw.length(2))
     pulled = pulled_back(probe, output, target)
     keep = keeping(probe, target)
@@ -76,6 +80,7 @@ def test_padding_gradient(subject: Subject, draw: Draw) -> None:
 
 @check("loss.extra-padding")
 def test_extra_padding(subject: Subject, draw: Draw) -> None:
+    require_padding(subject)
     probe, output, target = draw_case(subject, draw)
     before = check_loss(probe, output, target)
     columns, left = draw.integer(1, 4), draw.choose((False, True))
@@ -89,6 +94,7 @@ def test_extra_padding(subject: Subject, draw: Draw) -> None:
 
 @check("loss.any-pad-id")
 def test_any_pad_id(subject: Subject, draw: Draw) -> None:
+    require_padding(subject)
     if subject.limits.pad is not None:
         raise Absent(f"the pad id of {subject.name} is always {subject.limits.pad}")
     sizes = draw_sizes(draw, pads=(1, 4, 2, 3))
@@ -100,6 +106,7 @@ def test_any_pad_id(subject: Subject, draw: Draw) -> None:
 
 @check("loss.padding-anywhere")
 def test_padding_anywhere(subject: Subject, draw: Draw) -> None:
+    require_padding(subject)
     sizes, length = draw_sizes(draw), draw.length(3)
     probe = subject.part(COMPONENT, sizes)
     target = draw.tokens(draw.batch(), length, sizes.target_vocabulary, sizes.target_pad)
@@ -121,6 +128,7 @@ def test_without_targets(subject: Subject, draw: Draw) -> None:
     declared = subject.choices.loss_without_targets
     if declared == "unspecified":
         return
+    require_padding(subject)
     sizes, batch, length = draw_sizes(draw), draw.batch(), draw.length()
     probe = subject.part(COMPONENT, sizes)
     output = draw_output(draw, sizes, batch, length)

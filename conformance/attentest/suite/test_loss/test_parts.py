@@ -30,6 +30,8 @@ def _batch(subject: Subject, draw: Draw) -> Batch:
     words = draw.tokens(batch, length, sizes.target_vocabulary, sizes.target_pad)
     lengths = draw.rng.integers(1, length, size=(batch, 1))
     lengths[0] = length
+    if not subject.limits.padded_targets:
+        lengths[:] = length
     target = np.where(np.arange(length) < lengths, words, sizes.target_pad)
     return probe, draw_output(draw, sizes, batch, length), target
 

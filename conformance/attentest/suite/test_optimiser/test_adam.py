@@ -124,6 +124,8 @@ def test_first_update(subject: Subject, draw: Draw) -> None:
         if chosen.adam_epsilon_place == "uncorrected":  # it is added to a root that is not divided
             epsilon /= np.sqrt(1 - float(chosen.adam_beta2))
         size = np.abs(moved) / rates[0]
+        if chosen.weight_decay == "decoupled-after":  # what was moved decays at once
+            size /= 1 - rates[0] * probe.sizes.weight_decay
         tolerance = epsilon + rounding(probe.precision, 64)
         holds(bool((np.abs(size - 1) <= tolerance).all()), "The first update is not the rate long.")
 

@@ -137,7 +137,8 @@ class OptimiserHooks(Base):
         gradient = gradient.to(state["mean"].dtype)
         state["mean"] = self.next_mean(state["mean"], gradient)
         state["square"] = self.next_square(state["square"], gradient)
-        return self.move(values, rate, self.direction(state).to(values.dtype))
+        moved = self.move(values, rate, self.direction(state).to(values.dtype))
+        return self.decay_moved(moved, rate) if state.get("decays", True) else moved
 
     def next_step(self, step: int) -> int:
         """Return the number of an update from that of the last one."""
@@ -159,6 +160,11 @@ class OptimiserHooks(Base):
         """Add a coupled decay to the gradient."""
         coupled = self.choices.weight_decay == "coupled"
         return gradient + self.decay() * values if coupled else gradient
+
+    def decay_moved(self, values: Tensor, rate: Tensor) -> Tensor:
+        """Take a decoupled decay off the parameters that an update moved, where it comes last."""
+        late = self.choices.weight_decay == "decoupled-after"
+        return values - rate * self.decay() * values if late else values
 
     def corrections(self, step: int) -> tuple[float, float]:
         """Return what both means are divided by."""

@@ -76,13 +76,15 @@ def adapt_loss(code: Code, reading: Reading) -> AdaptedLoss:
         if not (reading.anyway or {"loss_input", "loss_normaliser"} <= declared.keys()):
             raise Unclear(_question(code, build, call, declared, found))
         found = Measured(call, Choices.of(declared), None, None, certain=False)
-    if not (found.certain or "target_pad" in known or found.call.mask or reading.anyway):
+    counts_all = found.counts_all and not (reading.strict or reading.anyway)
+    found = replace(found, counts_all=counts_all)
+    follows = "target_pad" in known or found.call.mask
+    if not (found.certain or follows or counts_all or reading.anyway):
         raise Unclear(
             f"Nothing says which targets of {code.name} are padding: no argument is a pad id, and "
             f"it leaves out neither -100 nor 0 nor 1. Say which argument it is with --argument "
-            f"target_pad=NAME (in Python: arguments={{'target_pad': NAME}}). Where it is meant to "
-            f"count every target, the spec has no place for it; --anyway judges it by a loss that "
-            f"leaves padding out."
+            f"target_pad=NAME (in Python: arguments={{'target_pad': NAME}}); --anyway judges it by "
+            f"a loss that leaves padding out."
         )
     shown = {axis: found.choices[axis] for axis in AXES}
     if found.rate == 0 or not found.smoothed:
@@ -93,6 +95,7 @@ def adapt_loss(code: Code, reading: Reading) -> AdaptedLoss:
         precisions=_precisions(build, found.call),
         smoothing=found.rate,
         pad=found.pad,
+        padded_targets=not counts_all,
     )
     single = not found.exact and _rounds_to_single(build, found)
     if single:
@@ -254,6 +257,11 @@ def _padding(found: Measured) -> Iterator[str]:
         )
     if found.pad is not None:
         yield f"assumed that the pad id is always {found.pad}, which it leaves out"
+    if found.counts_all:
+        yield (
+            "assumed that no target is padding: it has no argument for a pad id, and counts every "
+            "word. If its targets hold padding, this is a mistake, and --strict asks about it"
+        )
 
 
 def _summary(code: Code, call: LossCall, choices: dict[str, Value]) -> str:

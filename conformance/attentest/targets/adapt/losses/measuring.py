@@ -103,8 +103,8 @@ class Measured:
     """The call of a loss, its choices, and its fixed rate and pad id; None where they follow.
 
     `certain` says that the reference gives all of its numbers, padding and smoothing included,
-    `exact` that they agree to the last digits of double precision, and `smoothed` that smoothed
-    targets without padding show how their mass is shared.
+    `exact` that they agree to the last digits of double precision, `smoothed` that smoothed targets
+    without padding show how their mass is shared, and `counts_all` that every word is counted.
     """
 
     call: LossCall
@@ -114,6 +114,7 @@ class Measured:
     certain: bool
     exact: bool = True
     smoothed: bool = True
+    counts_all: bool = False
 
 
 def measured(
@@ -170,7 +171,29 @@ def _whole(
     fitting = (one for one in variations(SMOOTHED, base) if same(found, unpadded.wanted(one)))
     shared = next(fitting, None)
     shown = _empty(build, call, unpadded, shared or Choices.of(base))
-    return Measured(call, shown, fixed, None, certain=False, smoothed=shared is not None)
+    counts_all = (
+        shared is not None and not _follows(call, known) and _counts_all(build, call, rate, shared)
+    )
+    return Measured(
+        call,
+        shown,
+        fixed,
+        None,
+        certain=False,
+        smoothed=shared is not None,
+        counts_all=counts_all,
+    )
+
+
+def _counts_all(build: Build, call: LossCall, rate: float, choices: Choices) -> bool:
+    """Say whether each word counts as a target, whatever id it has."""
+
+    def counts(pad: int) -> bool:
+        words = np.array([one for one in range(WORDS) if one != pad])
+        given = replace(case(pad=pad, rate=rate), target=words.reshape(2, 3))
+        return same(given.found(build, call), given.wanted(choices), ROUNDING)
+
+    return counts(0) and counts(WORDS - 1)
 
 
 def _follows(call: LossCall, known: frozenset[str]) -> bool:

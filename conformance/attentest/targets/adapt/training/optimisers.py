@@ -19,7 +19,7 @@ from attentest.targets.adapt import trust
 from attentest.targets.adapt.assumptions.choices import assumed, chosen, declared_choices, measured
 from attentest.targets.adapt.components import squashed, words_of
 from attentest.targets.adapt.names import words
-from attentest.targets.adapt.reading import Reading, Unclear, Uncovered
+from attentest.targets.adapt.reading import Reading, Unclear
 from attentest.targets.adapt.writing.adapted import adapted_file
 from attentest.targets.origin import Origin, origin
 from attentest_spec import CHOICES, Sizes
@@ -108,8 +108,6 @@ def adapt_optimiser(
             f"which constants it has. Say them with --choice adam_beta1=.., adam_beta2=.. and "
             f"adam_epsilon=..; then it is judged by these."
         )
-    if component == "optimiser" and not (trust.explained(findings) or reading.anyway):
-        _require_decay_first(backend, own)
     is_idle = call.is_without_decay and asked is None and trust.explained(findings)
     idle = _idle_decay(backend, thing, own) if is_idle else ()
     if asked is None:
@@ -190,27 +188,6 @@ def _idle_decay(backend: AdaptedOptimiser, thing: Any, own: str) -> tuple[str]:
         f"{own} has no weight decay by default. Where one is given, its updates are those of none "
         f"of {', '.join(options)}. Say which is meant with --choice weight_decay=.., and it is "
         f"judged by that; --choice weight_decay={PAPER.weight_decay} judges it without."
-    )
-
-
-def _require_decay_first(backend: AdaptedOptimiser, own: str) -> None:
-    """Raise Uncovered for code that multiplies what an update gives, and not what it begins with.
-
-    The first update of a decay that is decoupled has the same direction with it and without.
-    """
-    values, rate, decay = np.array([1.0, -2.0, 0.5]), 0.1, 0.1
-    given = values, np.array([[0.3, -0.7, 1.1]]), np.array([rate])
-    without, found = (
-        np.asarray(backend.build("optimiser", Sizes(weight_decay=one))(*given)).reshape(-1)
-        for one in (0.0, decay)
-    )
-    if np.allclose(without, found) or not np.allclose(found, without * (1 - rate * decay)):
-        return
-    raise Uncovered(
-        f"{own} multiplies parameters by 1 - rate times decay after the update, and the decoupled "
-        f"decay of this spec does so before it, as its paper and torch do: the two differ by the "
-        f"rate times the decay of each update. If that is meant, the spec has no place for it; "
-        f"with --anyway it is judged by the other order."
     )
 
 
