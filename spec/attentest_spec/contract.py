@@ -92,7 +92,8 @@ class Limits:
     it is built for, `dropout` is False where there is none,
     `odd_width` is False where an odd model width is refused, `least_width` is the smallest model
     width that is not, `cross` is False where multi-head
-    attention has one input, which is query, key and value at once, and `inner` is the width of a
+    attention has one input, which is query, key and value at once, and where those of attention
+    have one shape, and `inner` is the width of a
     feed-forward network's inner layer as a multiple of the model's, rounded down, where it is
     fixed, and `inner_width` that width itself where it is a constant. `inner_multiple` is the
     number to a multiple of which that product is rounded up.
@@ -113,7 +114,7 @@ class Limits:
     `right_padded` are the inputs (see :data:`PADDED_INPUTS`) whose padding is at the end alone:
     masks that keep the first keys of each row, as lengths do, and tokens with no padding between
     them. `padded_targets` is False where a loss counts every target: it is given none that is
-    padding.
+    padding. `initial_values` is False where another initialises the parameters.
     """
 
     layers: int | None = None
@@ -142,6 +143,7 @@ class Limits:
     shared_inner: float | None = None
     right_padded: Collection[str] = ()
     padded_targets: bool = True
+    initial_values: bool = True
     memory_masks: Collection[str] | None = None
     any_device: bool = True
     negative_ids: bool = False

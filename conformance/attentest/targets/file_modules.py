@@ -17,7 +17,8 @@ process, and read by `inspect` and `typing`. A file that is loaded again is the 
 long as no file that was imported from its folder has changed; then all of them are imported anew.
 Where the `__init__.py` of a package fails, a second attempt goes on with the names that it had
 defined by then; where a statement fails, a last one keeps what the others of its file define.
-`importlib.import_module` in such code follows the same order. What a library imports by name for
+`importlib.import_module` in such code follows the same order, and `importlib.metadata.version`
+knows the packages of the folder. What a library imports by name for
 it, such as the classes in a pickle, is looked up as for everybody. Files of the standard library
 and of installed packages are imported under the names that they have.
 """
@@ -26,6 +27,7 @@ import ast
 import builtins
 import hashlib
 import importlib
+import importlib.metadata
 import importlib.util
 import os
 import sys
@@ -41,7 +43,8 @@ from typing import Any
 
 from attentest.results.text import summary
 from attentest.targets import definitions
-from attentest.targets.added_paths import AddedPaths, is_installed, restored_path
+from attentest.targets.imports.added_paths import AddedPaths, is_installed, restored_path
+from attentest.targets.imports.importlibs import Importlib
 
 _PREFIX = definitions.NAMESPACE
 _folders: dict[str, "_Folder"] = {}
@@ -230,7 +233,7 @@ class _Folder:
         self.others: dict[Path, _Folder] = {}
         self.failing: dict[str, str] = {}
         self._tolerant, self.partial = False, ""
-        self._importlib = _Importlib(self)
+        self._importlib = Importlib(path, self.home)
         _folders[self.name] = self
 
     @property
@@ -312,24 +315,9 @@ class _Folder:
         found = builtins.__import__(own, globals, locals, fromlist or (), level)
         if found is importlib:
             return self._importlib
+        if found is importlib.metadata:
+            return self._importlib.metadata
         return sys.modules[f"{home}.{top}"] if home and not fromlist else found
-
-
-class _Importlib(ModuleType):
-    """The module `importlib` as code of one folder sees it."""
-
-    def __init__(self, folder: _Folder) -> None:
-        super().__init__("importlib", importlib.__doc__)
-        self.__spec__ = importlib.__spec__
-        self._folder = folder
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(importlib, name)
-
-    def import_module(self, name: str, package: str | None = None) -> ModuleType:
-        """Import `name`, with the modules of the folder first."""
-        home = "" if name.startswith(".") else self._folder.home(name.partition(".")[0], {})
-        return importlib.import_module(f"{home}.{name}" if home else name, package)
 
 
 class _Finder:

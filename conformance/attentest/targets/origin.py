@@ -11,7 +11,7 @@ from types import ModuleType
 from typing import Any
 
 from attentest.targets import definitions, file_modules
-from attentest.targets.added_paths import is_installed
+from attentest.targets.imports.added_paths import is_installed
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from torch.overrides import TorchFunctionMode
 
 from attentest.analysis.identify import NONE_FITS, Finding, identify
 from attentest.analysis.identify.measure import fits_at
+from attentest.analysis.identify.reach import ARITHMETICS
 from attentest.targets.adapt import trust
 from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.kernels import KernelWatch
@@ -125,11 +126,25 @@ def in_single(
     known = Choices.of({**choices, **shown})
     uneven = SLOPED if known.relative_bias.startswith("alibi") else UNEVEN
     is_explained = trust.explained(findings)
+    if is_explained and _rounds_its_scale(backend, known):
+        return limits, identify(rounded)
     if is_explained and fits_at(backend, known, **uneven) is not False:
         return None
     kept = {name: one for name, one in findings.items() if one.status != NONE_FITS}
     is_mistaken = watch.rounded and not is_explained
     return (limits, kept) if is_mistaken or fits_at(rounded, known, **uneven) else None
+
+
+def _rounds_its_scale(backend: Backend, known: Choices) -> bool:
+    """Say whether scores in float32 are those of a root that is rounded to it, and not of theirs.
+
+    Where the root of a head's width is whole, they show no such rounding.
+    """
+    rounded = [name for name in ARITHMETICS if known[name] == "float32"]
+    if rounded != ["softmax_arithmetic"]:
+        return False
+    exact = known.but(softmax_arithmetic="as-computed")
+    return fits_at(backend, exact, **WHOLE) is True
 
 
 def is_explained(backend: Backend) -> bool:
@@ -144,6 +159,9 @@ _ROUNDING = ("softmax_arithmetic", "mask_fill", "fully_masked_row")
 
 UNEVEN = {"d_model": 6}
 """A model width whose root is rounded, as that of the measuring width is not."""
+
+WHOLE = {"d_model": 8, "heads": 2}
+"""Sizes at which the root of a head's width is whole."""
 
 SLOPED = {"d_model": 24, "heads": 12}
 """Sizes at which slopes of heads are rounded as well: those of fewer than 9 may be powers of 2."""

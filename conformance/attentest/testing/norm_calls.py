@@ -74,6 +74,12 @@ def build_norm(
     return probe, loaded
 
 
+def require_initial_values(subject: Subject) -> None:
+    """End as absent where the parameters of a new norm are initialised by others."""
+    if not subject.limits.initial_values:
+        raise Absent(f"the parameters of {subject.name} are initialised by others")
+
+
 def initial_parameters(probe: Probe) -> dict[str, Floats]:
     """Return the initial parameters of a norm: it multiplies by 1 and adds 0."""
     choices = probe.subject.choices

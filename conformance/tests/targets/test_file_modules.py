@@ -2,7 +2,7 @@
 
 import copy
 import dataclasses
-import importlib
+import importlib.metadata
 import inspect
 import pickle
 import random
@@ -309,6 +309,28 @@ def test_a_package_that_cannot_be_imported_is_an_assumption(tmp_path: Path) -> N
     assert any("the package package imports, which fails here: " in one for one in read.assumed)
     assert any("No module named 'no_such_library'" in one for one in read.understood)
     assert attentest.check(f"{place}:attention", clauses=["attention.formula"]).conforms
+
+
+@pytest.mark.parametrize(
+    "asking",
+    [
+        "import importlib.metadata\n__version__ = importlib.metadata.version('package')",
+        "from importlib.metadata import version\n__version__ = version(__name__.split('.')[-1])",
+        "from importlib import metadata\n__version__ = metadata.version('Package')",
+    ],
+)
+def test_a_package_that_asks_for_its_own_version_is_imported(asking: str, tmp_path: Path) -> None:
+    write_files(
+        tmp_path, package__init=f"{asking}\nscale = 2", package__model="from . import scale"
+    )
+    assert file_modules.load(tmp_path / "package" / "model.py").scale == 2
+
+
+def test_the_version_of_what_is_not_installed_is_unknown(tmp_path: Path) -> None:
+    asking = "from importlib.metadata import version\nversion('no-such-library')\n"
+    place = write_files(tmp_path, model=asking) / "model.py"
+    with pytest.raises(importlib.metadata.PackageNotFoundError):
+        file_modules.load(place)
 
 
 @pytest.mark.parametrize("own", ["import no_such_library", "from package import later"])

@@ -3,9 +3,11 @@
 import sys
 
 import pytest
+import torch
 from click.testing import CliRunner
 from folders import SUPPORT
 from proof import share
+from torch import nn
 
 import attentest
 from attentest.interfaces.cli.main import main
@@ -262,3 +264,45 @@ def test_code_under_autocast_is_judged_in_the_precisions_that_it_keeps(tmp_path)
     assert ran.exit_code == 3, ran.output
     said = "no numbers were compared of Block (Block does not compute in float32)"
     assert said in ran.output
+
+
+class ScaledDotProductAttention(nn.Module):
+    """Attention by a root that is a tensor in float32."""
+
+    def __init__(self, d_k):
+        super().__init__()
+        self.scale = torch.sqrt(torch.tensor(d_k))
+
+    def forward(self, query, key, value):
+        """Return the attended values."""
+        return self.weights(query @ key.transpose(-2, -1) / self.scale) @ value
+
+    def weights(self, scores):
+        """Return the weights."""
+        return scores.softmax(dim=-1)
+
+
+class SingleSoftmaxAttention(ScaledDotProductAttention):
+    """Attention whose softmax is in float32."""
+
+    def __init__(self, d_k):
+        super().__init__(d_k)
+        self.scale = d_k**0.5
+
+    def weights(self, scores):
+        """Return the weights, computed in float32."""
+        return scores.float().softmax(dim=-1).to(scores.dtype)
+
+
+def test_a_root_in_float32_is_no_softmax_in_float32() -> None:
+    backend = attentest.adapted(ScaledDotProductAttention)
+    assert "softmax_arithmetic" not in backend.choices
+    assert "float64" not in backend.limits.precisions
+    slugs = ["attention.formula", "attention.softmax-arithmetic", "attention.score-scale"]
+    assert attentest.check(ScaledDotProductAttention, clauses=slugs).conforms
+
+
+def test_a_softmax_in_float32_is_one_where_the_root_is_exact() -> None:
+    backend = attentest.adapted(SingleSoftmaxAttention, "attention")
+    assert backend.choices["softmax_arithmetic"] == "float32"
+    assert "float64" in backend.limits.precisions

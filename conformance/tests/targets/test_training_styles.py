@@ -5,6 +5,7 @@ Every clause of the component is judged, those about wrong inputs and about the 
 
 import importlib.util
 import sys
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 from folders import SUPPORT
 from proof import share
 
+import attentest
 from attentest.judging.bench import Bench
 from attentest.judging.judge import judge
 from attentest.results.plan import select
@@ -164,3 +166,35 @@ def test_mistake_in_the_same_style_is_found_or_asked_about(
     _, verdicts = judged(module, name, reading)
     failing = [slug for slug, one in verdicts.items() if one.status.fails]
     assert any(clause in slug for slug in failing), failing
+
+
+LISTED = """
+import torch
+
+
+def gradient_clipping(parameters: list[torch.nn.Parameter], max_l2_norm: float) -> None:
+    total = sum((one.grad**2).sum() for one in parameters if one.grad is not None) ** 0.5
+    if total > max_l2_norm:
+        for one in parameters:
+            if one.grad is not None:
+                one.grad = one.grad * (max_l2_norm / (total + 1e-6))
+"""
+
+
+@pytest.mark.parametrize(
+    ("annotation", "conforms"),
+    [
+        ("list[torch.nn.Parameter]", True),
+        ("'tuple[torch.nn.Parameter, ...]'", True),
+        ("'typing.Sequence[torch.nn.Parameter]'", True),
+        ("'typing.Iterable[torch.nn.Parameter]'", False),
+    ],
+)
+def test_parameters_that_are_listed_may_be_read_twice(
+    annotation: str, conforms: bool, tmp_path: Path
+) -> None:
+    (tmp_path / "own.py").write_text(LISTED.replace("list[torch.nn.Parameter]", annotation))
+    report = attentest.check(
+        f"{tmp_path / 'own.py'}:gradient_clipping", clauses=["optimiser.clipping-formula"]
+    )
+    assert report.conforms is conforms

@@ -243,7 +243,9 @@ def fits_at(backend: Backend, choices: Choices, **changes: int) -> bool | None:
         return None
     part = Part(component, probe, choices)
     # A sequence of one has the first position alone, whose sines and cosines are not rounded.
-    fitting = [explains(part, choices, part.inputs(length=length)) for length in (3, 1)]
+    head = max(1, sizes.d_model // sizes.heads)
+    given = [part.inputs(length=length, head=head) for length in (3, 1)]
+    fitting = [explains(part, choices, inputs) for inputs in given]
     return False if False in fitting else fitting[0]
 
 

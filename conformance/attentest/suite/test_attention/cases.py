@@ -79,13 +79,18 @@ def draw_call(
     precision: str = "",
     dropout: float = 0.0,
 ) -> AttentionCall:
-    """Draw a call of attention; `hiding` demands a mask, `lengths` fixes queries and keys."""
+    """Draw a call of attention; `hiding` demands a mask, `lengths` fixes queries and keys.
+
+    Where it attends within one sequence, queries, keys and values have one shape.
+    """
     kind = draw.mask_kind(hiding=hiding, kinds=kinds)
     batch, heads = samples or draw.batch(), heads or draw.heads()
     queries, keys = lengths or (draw.length(2 if hiding else 1), draw.length(2 if hiding else 1))
     if kind == "causal":
         queries = keys = max(queries, keys)
     width, out = width or draw.integer(2, 5), draw.integer(2, 5)
+    if not subject.limits.cross:
+        queries, keys, out = max(queries, keys), max(queries, keys), width
     size = scale or draw.scale() ** 0.5
     sizes = Sizes(d_model=width * heads, heads=heads, dropout=dropout)
     return AttentionCall(
@@ -129,6 +134,12 @@ def depends_on_values(case: AttentionCall, output: Array) -> None:
 def steepness(case: AttentionCall) -> float:
     """Return how much a rounding of a score can change a weight: the size of the scores."""
     return 1.0 + largest(scores(case.query, case.key, case.probe.subject.choices))
+
+
+def require_cross(subject: Subject) -> None:
+    """End as absent where queries, keys and values have one shape."""
+    if not subject.limits.cross:
+        raise Absent(f"queries, keys and values of {subject.name} have one shape")
 
 
 def require_large_scores(subject: Subject) -> None:

@@ -15,6 +15,7 @@ from attentest.suite.test_attention.cases import (
     OPEN_FIRST,
     depends_on_values,
     draw_call,
+    require_cross,
     require_large_scores,
 )
 from attentest.testing.assertions import finite, holds, matches, near, same_shape
@@ -121,6 +122,7 @@ def test_softmax_arithmetic(subject: Subject, draw: Draw) -> None:
 
 @check("attention.value-width")
 def test_value_width(subject: Subject, draw: Draw) -> None:
+    require_cross(subject)
     lengths = draw.length(), draw.length(2)
     case = draw_call(subject, draw, kinds=OPEN_FIRST, scale=1.0, lengths=lengths)
     width = case.query.shape[-1] + draw.choose((3, 1, 7))
@@ -131,6 +133,7 @@ def test_value_width(subject: Subject, draw: Draw) -> None:
 
 @check("attention.cross-lengths")
 def test_cross_lengths(subject: Subject, draw: Draw) -> None:
+    require_cross(subject)
     kinds = ("per-sample", "padding", "none")
     few, many = draw.length(), draw.long(523)
     square = draw.long()

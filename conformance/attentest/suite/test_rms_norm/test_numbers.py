@@ -20,7 +20,7 @@ from attentest.testing.common import (
 )
 from attentest.testing.draw import Draw
 from attentest.testing.invariants import agree_up_to_rounding
-from attentest.testing.norm_calls import NormCall, initial_parameters
+from attentest.testing.norm_calls import NormCall, initial_parameters, require_initial_values
 from attentest.testing.sizes_in_use import LONG, MANY, WIDE, WIDER, SizesInUse, at_sizes_in_use
 
 
@@ -85,6 +85,7 @@ def test_shapes(subject: Subject, draw: Draw) -> None:
 
 @check("rms_norm.initial-weight")
 def test_initial_weight(subject: Subject, draw: Draw) -> None:
+    require_initial_values(subject)
     case = draw_call(subject, draw, scale=1.0)
     fresh = subject.part("rms_norm", case.probe.sizes)
     fresh.parameters = initial_parameters(fresh)

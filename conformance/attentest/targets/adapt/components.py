@@ -149,7 +149,10 @@ _PLACED_NORMS = {(one, "norm") for one in ("pre", "post", "deep", "sandwich", "p
 """Words that say where the norms of a layer or a block are."""
 
 _MAKES = {"make", "create", "get", "generate", "build", "compute"}
-"""The words that the name of a function which makes masks begins with."""
+"""The words that the name of a function which makes a mask or a loss begins with."""
+
+_MADE = ("mask", "loss", "crossentropy")
+"""The ends of such names."""
 
 _EMPTY = {
     "my",
@@ -259,7 +262,7 @@ _OF_TURNS = {
 
 def _meaning(name: str) -> str:
     words = words_of(name)
-    empty = {*_EMPTY, *_MAKES} if squashed(name).endswith("mask") else _EMPTY
+    empty = {*_EMPTY, *_MAKES} if squashed(name).endswith(_MADE) else _EMPTY
     empty = empty | _OF_TURNS if {"rope", "rotary"} & {*words} else empty
     return "".join(word for word in words if word not in empty)
 

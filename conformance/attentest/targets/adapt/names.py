@@ -27,7 +27,7 @@ ROLES: Mapping[str, Sequence[str]] = {
     ),
     "x": words(
         "x tgt trg target src source inp input inputs hidden hiddenstates h seq embedded "
-        "embeddings xs features sequence decinput decinputs data tensor y "
+        "embeddings xs features infeatures sequence decinput decinputs data tensor y "
         "decoderinput decoderinputs"
     ),
     "tokens": words(
@@ -69,7 +69,7 @@ ROLES: Mapping[str, Sequence[str]] = {
 
 ONE_INPUT = words(
     "x inp input inputs hidden hiddenstates h seq src embedded embeddings xs y inputtensor "
-    "inputtensors tensor features sequence data"
+    "inputtensors tensor features infeatures sequence data"
 )
 """Names that carry the one input of self-attention."""
 

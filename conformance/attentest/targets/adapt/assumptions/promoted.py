@@ -6,6 +6,9 @@ from typing import Any
 import numpy as np
 
 from attentest.targets.adapt.assumptions.devices import B, limited, with_one_device
+from attentest.targets.adapt.assumptions.one_sequence import with_one_sequence
+from attentest.targets.adapt.assumptions.shared import with_own_arrays
+from attentest.targets.adapt.assumptions.uninitialised import with_values_of_others
 from attentest.targets.adapt.probing import SIZES, undisturbed
 from attentest.targets.adapt.reading import Reading
 from attentest_spec import Backend
@@ -19,8 +22,16 @@ _COMPONENT = "positional_encoding"
 
 
 def limited_by_use(backend: B, reading: Reading) -> B:
-    """Return the inferred `backend` within the devices and precisions that it is used in."""
-    return with_own_precisions(with_one_device(backend, reading), reading)
+    """Return the inferred `backend` within the limits that its use is assumed to have."""
+    for limit in (
+        with_one_device,
+        with_own_arrays,
+        with_values_of_others,
+        with_one_sequence,
+        with_own_precisions,
+    ):
+        backend = limit(backend, reading)
+    return backend
 
 
 def with_own_precisions(backend: B, reading: Reading) -> B:

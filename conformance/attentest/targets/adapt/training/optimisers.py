@@ -4,6 +4,7 @@ The constants are measured; where the numbers fit none, those in the signature a
 """
 
 import inspect
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import ModuleType
@@ -43,6 +44,8 @@ _PARAMETERS = words("params parameters modelparams modelparameters")
 _MODULE = words("net model module network")
 _GRADIENTS = words("grads gradients grad gradient")
 _RATE = words("lr learningrate rate alpha stepsize")
+_LISTS = re.compile(r"(\w+\.)*(Mutable)?([lL]ist|[tT]uple|Sequence)\b")
+"""The annotations of arguments that get no generator."""
 _LIMIT = words(
     "maxnorm maxl2norm l2norm maxgrad limit clip theta threshold clipvalue clipnorm maxgradnorm "
     "gradclip c"
@@ -280,6 +283,8 @@ def _clipping(thing: Any, own: str) -> _Way:
             f"or grads) and of a limit (max_norm, limit or theta). Name its arguments so."
         )
 
+    is_listed = bool(_LISTS.match(str(names[held].annotation)))
+
     def clip(sizes: Sizes, gradients: Tensor, groups: Tensor, most: Tensor) -> Tensor:
         most = most.detach()
         parts = [one.detach().clone() for one in torch.split(gradients, groups.tolist())]
@@ -287,13 +292,15 @@ def _clipping(thing: Any, own: str) -> _Way:
         for parameter, part in zip(parameters, parts, strict=True):
             parameter.grad = part
         # A generator, as model.parameters() is: what reads it twice finds nothing there.
-        given = {"parameters": (one for one in parameters), "module": parameters}
+        some = [*parameters] if is_listed else (one for one in parameters)
+        given = {"parameters": some, "module": parameters}
         answer = thing(**{held: given.get(kind, parts), limit: float(most)})
         if kind == "gradients":
             returned = isinstance(answer, list | tuple) and len(answer) == len(parts)
             return torch.cat([*answer] if returned else parts)
         return torch.cat([one.grad for one in parameters if one.grad is not None])
 
-    usual = {"parameters": "a generator of parameters", "module": "a module"}
+    sort = "list" if is_listed else "generator"
+    usual = {"parameters": f"a {sort} of parameters", "module": "a module"}
     given_as = usual.get(kind, "a list of arrays")
     return _Way(clip, f"{held} as {given_as}, the limit in {limit}", {})

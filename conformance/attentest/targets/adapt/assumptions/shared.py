@@ -1,0 +1,65 @@
+"""Modules with fixed arrays that all models of one process have in common."""
+
+import copy
+from dataclasses import replace
+from typing import Any
+
+from torch import nn
+
+from attentest.targets.adapt.assumptions.devices import B, limited
+from attentest.targets.adapt.probing import SIZES, undisturbed
+from attentest.targets.adapt.reading import Reading
+from attentest_spec import Sizes
+from attentest_spec.torch import Recipe, TorchBackend
+
+SENTENCE = (
+    "assumed that a process holds one of it: all that are built share the module {}, so that "
+    "moving one, or changing its precision, changes the others. If several are used at a time, "
+    "this is a mistake, and --strict reports it"
+)
+
+
+def with_own_arrays(backend: B, reading: Reading) -> B:
+    """Return the inferred `backend`, whose parts are copies where they share fixed arrays.
+
+    Nothing is assumed where the user is strict, or where what is shared is trained.
+    """
+    if reading.strict or not getattr(backend, "understood", ()):
+        return backend
+    if not isinstance(backend, TorchBackend):
+        return backend
+    shared = next(filter(None, map(_shared, backend.recipes.values())), "")
+    if not shared:
+        return backend
+    recipes = {name: _copied(one) for name, one in backend.recipes.items()}
+    own: Any = replace(backend, recipes=recipes)  # type: ignore[type-var]
+    return limited(own, own.limits, SENTENCE.format(shared))
+
+
+def _shared(recipe: Recipe) -> str:
+    """Return the name of a module with fixed arrays that two models hold, "" for none.
+
+    That is so as well where models of it cannot be copied.
+    """
+    try:
+        with undisturbed():
+            one, other = recipe.build(SIZES), recipe.build(SIZES)
+            if not isinstance(one, nn.Module) or one is other:
+                return ""
+            held = {id(module) for module in other.modules()}
+            both = {name: part for name, part in one.named_modules() if id(part) in held}
+            if any(True for part in both.values() for _ in part.parameters()):
+                return ""
+            copy.deepcopy(one)
+    except Exception:  # code that a user wrote may raise anything; a clause will report it
+        return ""
+    return next((name for name, part in both.items() if [*part.buffers(recurse=False)]), "")
+
+
+def _copied(recipe: Recipe) -> Recipe:
+    """Return `recipe` with what it builds copied, so that nothing is shared."""
+
+    def build(sizes: Sizes) -> Any:
+        return copy.deepcopy(recipe.build(sizes))
+
+    return replace(recipe, build=build)

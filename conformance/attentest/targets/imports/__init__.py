@@ -1,0 +1,1 @@
+"""Helpers of the import of users' files."""
