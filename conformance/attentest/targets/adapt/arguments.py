@@ -32,7 +32,7 @@ from attentest.targets.adapt.objects.mask_arguments import (
     sequences_by_sides,
 )
 from attentest.targets.adapt.reading import Attempt, Reading, Unclear
-from attentest.targets.adapt.zeros import given_zeros
+from attentest.targets.adapt.zeros import values_that_follow
 from attentest_spec import COMPONENTS
 
 
@@ -96,7 +96,7 @@ def read(name: str, component: str, signature: inspect.Signature, reading: Readi
     padding = next((one for one in left if squashed(one) in PADDING), "")
     padding = padding if "mask" in roles else ""
     derived = [one for one in left if own[one] and squashed(one) in KEY_WIDTH]
-    computed = given_zeros(component, [one for one in left if own[one]])
+    computed = values_that_follow(component, [one for one in left if own[one]])
     for one in left:
         if own[one] and one not in derived and squashed(one) in OFF:
             fixed[one] = OFF[squashed(one)]

@@ -225,6 +225,8 @@ def _size(name: str, component: str, held: Collection[str]) -> str:
         return "target_vocabulary"
     if component == "positional_encoding" and name in SIZES["source_vocabulary"]:
         return "max_length"
+    if component == "embedding" and name in _ROWS and set(held) & set(_COLUMNS):
+        return "source_vocabulary"
     if component == "loss":
         return LOSS_SIZES.get(name, "")
     if name == "nx" and component not in STACKS:  # the width of GPT-2, and not "N times"
@@ -246,6 +248,9 @@ def _size(name: str, component: str, held: Collection[str]) -> str:
     stronger = [one for one in held if one in WIDTH and one not in INNER]
     return "d_ff" if stronger else "d_model"
 
+
+_ROWS, _COLUMNS = words("nembed nembd nembeds"), words("dembed dembd embeddim embeddingdim dmodel")
+"""Names of a number of rows of an embedding, beside those of its width."""
 
 _ONE_LAYER = ("encoderlayer", "decoderlayer")
 """Names of a number of layers, or of one layer."""

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from attentest.targets.adapt.components import squashed
 from attentest.targets.adapt.names import words
+from attentest.targets.adapt.zeros import PLACES
 
 NUMBERS = ("ids", "places", "shape", "length")
 """The inputs that a call of a positional encoding may get in the place of vectors."""
@@ -152,16 +153,12 @@ OF_LENGTH = Layout("L, the number of positions", "length")
 
 _LENGTHS = words("length seqlen seqlength sequencelength numpositions npositions")
 _SHAPES = words("inputidsshape inputshape idsshape inputsshape")
-_PLACES = words(
-    "positions position positionids posids pos positionid posid inputpositions inputpos "
-    "tokenpositions positionindices"
-)
 
 
 def layouts(component: str, argument: str = "") -> Sequence[Layout]:
     """Return the layouts in which `component` is written, whose first `argument` has a name."""
     own = squashed(argument)
-    named = ((OF_PLACES, _PLACES), (OF_SHAPE, _SHAPES), (OF_LENGTH, _LENGTHS))
+    named = ((OF_PLACES, PLACES), (OF_SHAPE, _SHAPES), (OF_LENGTH, _LENGTHS))
     numbers = [next((one for one, known in named if own in known), OF_IDS)]
     numbers = numbers if component == "positional_encoding" else []
     channels: Sequence[Layout] = CHANNELS_FIRST if component in (*_NORMS, *_SUBLAYERS) else ()

@@ -1,4 +1,4 @@
-"""Arguments that are given zeros: rows that a result is added to, and ids of one segment."""
+"""Arguments that are given zeros or positions, which follow from the other inputs."""
 
 from collections.abc import Collection
 
@@ -13,6 +13,15 @@ _ONE_SEGMENT = "tokens * 0"
 
 _ADDED = words("residual residualinput residualstates skip shortcut")
 """The names of such rows."""
+PLACES = words(
+    "positions position positionids posids pos positionid posid inputpositions inputpos "
+    "tokenpositions positionindices"
+)
+"""Positions of tokens, counted from 0."""
+
+_OF_ROWS = {"multi_head_attention": "query", "encoder_layer": "x", "encoder": "x"}
+"""The components that get positions, with the input that has so many."""
+
 MASKED_PLACES = words(
     "maskedpos maskedposition maskedpositions maskedplaces maskpos maskposition maskpositions "
     "maskedlmpositions maskedindex maskedindices maskedids"
@@ -20,9 +29,16 @@ MASKED_PLACES = words(
 """Positions of the tokens that are to be guessed, which are chosen behind the layers."""
 
 
-def given_zeros(component: str, needed: Collection[str]) -> dict[str, str]:
-    """Return the `needed` arguments that get zeros: rows of a network, segments of embeddings."""
+def values_that_follow(component: str, needed: Collection[str]) -> dict[str, str]:
+    """Return the `needed` arguments that get zeros or positions, as expressions.
+
+    They are rows of a network, segments of embeddings, and positions of sequences, of the shape
+    (1, L), which serve as those of each sample and as those of all.
+    """
     if component == "embedding":
         return {own: _ONE_SEGMENT for own in needed if squashed(own) in SEGMENTS}
+    if component in _OF_ROWS:
+        rows = f"torch.arange({_OF_ROWS[component]}.shape[1], device={_OF_ROWS[component]}.device)"
+        return {own: f"{rows}[None]" for own in needed if squashed(own) in PLACES}
     found = [own for own in needed if squashed(own) in _ADDED]
     return dict.fromkeys(found[:1], ZEROS) if component == "feed_forward" else {}

@@ -32,8 +32,9 @@ def with_own_arrays(backend: B, reading: Reading) -> B:
     if not shared:
         return backend
     recipes = {name: _copied(one) for name, one in backend.recipes.items()}
-    own: Any = replace(backend, recipes=recipes)  # type: ignore[type-var]
-    return limited(own, own.limits, SENTENCE.format(shared))
+    copied: Any = replace(backend, recipes=recipes)
+    found: B = limited(copied, copied.limits, SENTENCE.format(shared))
+    return found
 
 
 def _shared(recipe: Recipe) -> str:

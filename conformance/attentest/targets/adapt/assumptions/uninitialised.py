@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from typing import Any
 
 import torch
 from torch import nn
@@ -56,13 +57,14 @@ def _uninitialised(backend: TorchBackend) -> str:
 @contextmanager
 def _filled_memory() -> Iterator[None]:
     """Let torch fill uninitialised memory with NaN."""
+    memory: Any = torch.utils.deterministic
     chosen = torch.are_deterministic_algorithms_enabled()
     warns = torch.is_deterministic_algorithms_warn_only_enabled()
-    fills = torch.utils.deterministic.fill_uninitialized_memory
+    fills = memory.fill_uninitialized_memory
     try:
-        torch.utils.deterministic.fill_uninitialized_memory = True
+        memory.fill_uninitialized_memory = True
         torch.use_deterministic_algorithms(True, warn_only=True)
         yield
     finally:
         torch.use_deterministic_algorithms(chosen, warn_only=warns)
-        torch.utils.deterministic.fill_uninitialized_memory = fills
+        memory.fill_uninitialized_memory = fills

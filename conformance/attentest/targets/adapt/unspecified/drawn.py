@@ -1,7 +1,8 @@
-"""Recognises buffers of numbers that are drawn when a module is built, as of random features.
+"""Recognises what is built otherwise: buffers that are drawn, and networks with other outputs.
 
 Attention by random features (Performer) gives other outputs than the formula, which depend on the
-features that were drawn: it is no mistake in the formula.
+features that were drawn: it is no mistake in the formula. A network with a width of its own for the
+output may be no part of a Transformer, and end in another function.
 """
 
 from collections.abc import Mapping
@@ -26,6 +27,17 @@ def drawn_buffers(code: Code, probe: Probe) -> str:
     if not drawn:
         return ""
     return f"the numbers of its buffer {drawn[0]} are drawn when it is built, as of random features"
+
+
+def of_own_output(code: Code) -> list[str]:
+    """Return the doubt of a network whose constructor has widths of its input and of its output."""
+    fillings = code.construction.fillings if code.construction else {}
+    widths = [own for own, one in fillings.items() if one.settles == {"d_model"}]
+    if code.component != "feed_forward" or len(widths) < 2:
+        return []
+    return [
+        f"{widths[-1]} is a width of its own for what it returns, as of a network for another use"
+    ]
 
 
 def _buffers_drawn(code: Code, probe: Probe, seed: int) -> Mapping[str, Tensor]:
