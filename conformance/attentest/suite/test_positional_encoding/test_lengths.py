@@ -79,10 +79,11 @@ def test_odd_width_named(subject: Subject, draw: Draw) -> None:
 def _odd(draw: Draw) -> tuple[Sizes, Floats]:
     """Draw sizes with an odd width, whatever the limits are, and an input.
 
-    Code that refuses odd widths need not refuse 1: the sum of a column and a pair is two columns.
+    Code that refuses odd widths need not refuse 1 and 3: the sum of a column and a pair is two
+    columns, and the only frequency of three columns may be given to two of them.
     """
     length = draw.length(2, 5)
-    widths = (5, 7, 3, 1) if draw.subject.limits.odd_width else (5, 7, 3)
+    widths = (5, 7, 3, 1) if draw.subject.limits.odd_width else (5, 7)
     sizes = Sizes(d_model=draw.choose(widths), heads=1, max_length=length)
     return sizes, draw.floats(draw.batch(), length, sizes.d_model)
 
