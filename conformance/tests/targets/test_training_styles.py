@@ -198,3 +198,32 @@ def test_parameters_that_are_listed_may_be_read_twice(
         f"{tmp_path / 'own.py'}:gradient_clipping", clauses=["optimiser.clipping-formula"]
     )
     assert report.conforms is conforms
+
+
+SINGLE_NORM = """
+import torch
+
+
+def clip_gradients(parameters, max_l2_norm):
+    held = [one for one in parameters if one.grad is not None]
+    total = torch.tensor(0.0)
+    for one in held:
+        total += (one.grad.detach().float() ** 2).sum()
+    factor = max_l2_norm / (total.sqrt() + 1e-6)
+    if factor < 1.0:
+        for one in held:
+            one.grad.detach().mul_(factor)
+"""
+
+
+@pytest.mark.parametrize(("changed", "conforms"), [("** 2", True), ("** 2 * 1.01", False)])
+def test_a_norm_of_gradients_in_single_precision_is_judged_in_that(
+    changed: str, conforms: bool, tmp_path: Path
+) -> None:
+    (tmp_path / "own.py").write_text(SINGLE_NORM.replace("** 2", changed))
+    target = f"{tmp_path / 'own.py'}:clip_gradients"
+    backend = attentest.adapted(target)
+    assert ("float64" in backend.limits.precisions) is not conforms
+    report = attentest.check(target, clauses=["optimiser.clipping-formula"])
+    assert report.conforms is conforms
+    assert "float64" in attentest.adapted(target, strict=True).limits.precisions

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from attentest.analysis.identify import identify
+from attentest.analysis.identify import Finding, identify
 from attentest.results.text import summary
 from attentest.targets.adapt import trust
 from attentest.targets.adapt.assumptions.choices import assumed, chosen, declared_choices, measured
@@ -23,6 +23,7 @@ from attentest.targets.adapt.names import words
 from attentest.targets.adapt.reading import Reading, Unclear
 from attentest.targets.adapt.writing.adapted import adapted_file
 from attentest.targets.origin import Origin, origin
+from attentest.targets.single import SINGLE, rounds_to_single
 from attentest_spec import CHOICES, Sizes
 from attentest_spec.choices import PAPER, Value
 from attentest_spec.contract import Input
@@ -101,6 +102,9 @@ def adapt_optimiser(
     if component == "gradient_clipping" and not reading.anyway:
         _require_global(backend, own)
     findings = identify(backend, (component,))
+    if not (trust.explained(findings) or reading.strict):
+        single = _single_alone(backend, component, call.recipe)
+        backend, findings = single or (backend, findings)
     shown = measured(findings) if trust.explained(findings) else call.constants
     named = reading.component or squashed(own) in _NAMES[component]
     constants = {*reading.choices, *(call.constants if named else ())}
@@ -117,7 +121,8 @@ def adapt_optimiser(
         _require_named_decay(own, shown.get("weight_decay"))
     declared = declared_choices(shown, reading)
     judged_as = f"{own} is judged as {component}"
-    doubts = tuple(assumed(declared, reading))
+    is_single = "float64" not in backend.limits.precisions
+    doubts = (*assumed(declared, reading), *[SINGLE] * is_single)
     return replace(
         backend,
         choices=declared,
@@ -140,19 +145,40 @@ class _Way:
     is_without_decay: bool = False
 
 
+_VALUES = np.array([1.0, -2.0, 0.5])
+_GIVEN: Mapping[str, tuple[Input, ...]] = {
+    "optimiser": (_VALUES, np.stack([_VALUES, -_VALUES]), np.full(2, 0.1)),
+    "gradient_clipping": (_VALUES, np.array([1, 2]), np.array(1.0)),
+}
+"""The inputs of a probing call."""
+
+
 def _probe(backend: TorchBackend, component: str, own: str) -> None:
     """Refuse code that fails in an ordinary call."""
-    values = np.array([1.0, -2.0, 0.5])
-    given: dict[str, tuple[Input, ...]] = {
-        "optimiser": (values, np.stack([values, -values]), np.full(2, 0.1)),
-        "gradient_clipping": (values, np.array([1, 2]), np.array(1.0)),
-    }
     try:
-        backend.build(component, Sizes())(*given[component])
+        backend.build(component, Sizes())(*_GIVEN[component])
     except Unclear:
         raise
     except Exception as failure:  # code that a user wrote may raise anything
         raise Unclear(f"{own} failed in a probing call: {summary(failure)}.") from failure
+
+
+def _single_alone(
+    backend: AdaptedOptimiser, component: str, call: Callable[..., Any]
+) -> tuple[AdaptedOptimiser, dict[str, Finding]] | None:
+    """Return `backend` in single precision and what is measured in it, where it rounds to that."""
+    given = [torch.from_numpy(np.asarray(one)) for one in _GIVEN[component]]
+
+    def answer() -> Tensor:
+        made = call(Sizes(), *given)
+        return made if isinstance(made, Tensor) else torch.stack([*made])
+
+    if not rounds_to_single(answer):
+        return None
+    rest = tuple(one for one in backend.limits.precisions if one != "float64")
+    rounded = replace(backend, limits=replace(backend.limits, precisions=rest))
+    findings = identify(rounded, (component,))
+    return (rounded, findings) if trust.explained(findings) else None
 
 
 def _require_global(backend: TorchBackend, own: str) -> None:
