@@ -51,3 +51,13 @@ def test_in_features_are_the_input_of_a_network() -> None:
 
 def test_a_function_that_gets_a_loss_is_one() -> None:
     assert attentest.check(get_cross_entropy_loss, clauses=["loss.formula"]).conforms
+
+
+def get_gradient_clipping(parameters, max_l2_norm):
+    """Shorten the gradients."""
+    nn.utils.clip_grad_norm_(parameters, max_l2_norm)
+
+
+def test_a_function_that_gets_a_clipping_is_one() -> None:
+    report = attentest.check(get_gradient_clipping, clauses=["optimiser.clipping-formula"])
+    assert report.conforms

@@ -38,6 +38,8 @@ _NAMES: Mapping[str, tuple[str, ...]] = {
         )
     ),
 }
+_EMPTY = words("my get apply do run perform custom own")
+"""First words of a name that say nothing of what it is."""
 _GUESSES = frozenset(("adam", "adamw"))
 """Words of which one in the name of a class says that it may be Adam: its numbers confirm it."""
 
@@ -75,8 +77,9 @@ def component_of(thing: Any, reading: Reading, name: str) -> str:
     if reading.component:
         return reading.component if reading.component in _NAMES else ""
     called = name or getattr(thing, "__name__", "")
-    own = squashed(called)
-    found = next((one for one, names in _NAMES.items() if own in names), "")
+    first, *rest = words_of(called) or [""]
+    own = {squashed(called), "".join(rest) if first in _EMPTY else ""}
+    found = next((one for one, names in _NAMES.items() if own & {*names}), "")
     if not found and _GUESSES.intersection(words_of(called)):
         found = "optimiser"
     wanted = inspect.isclass if found == "optimiser" else inspect.isroutine
