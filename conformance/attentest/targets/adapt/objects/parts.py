@@ -28,11 +28,14 @@ def parts_of(
 def several_parts(thing: Callable[..., Any], component: str, unknown: Collection[str]) -> str:
     """Return a sentence on the `unknown` that several classes may make, "" for none."""
     made = {own: nearest_parts(thing, component, own) for own in unknown}
+    names = {
+        own: list(dict.fromkeys(one.__name__ for one in classes)) for own, classes in made.items()
+    }
     said = [
-        f" Several classes may make {own}: {', '.join(one.__name__ for one in classes)}; "
-        f"--give {own}={classes[0].__name__} says which one."
-        for own, classes in made.items()
-        if len({one.__name__ for one in classes}) > 1
+        f" Several classes may make {own}: {', '.join(several)}; "
+        f"--give {own}={several[0]} says which one."
+        for own, several in names.items()
+        if len(several) > 1
     ]
     return "".join(said)
 
