@@ -26,6 +26,7 @@ from attentest.targets.language_models.argument_names import (
     tokens_named,
 )
 from attentest.targets.language_models.construction.building import PROBE
+from attentest.targets.language_models.questions.bodies import words_on_body
 from attentest.targets.language_models.surrounded.modules import called_of, signature_of
 from attentest.targets.models.results import parts_of
 from attentest_spec import Unsupported
@@ -233,6 +234,8 @@ def fitted(model: nn.Module, found: Arguments, name: str) -> Call:
             f"decoder-only model is judged: judge its parts one by one, or a class of your own "
             f"that takes all tokens."
         )
+    if failure == _NO_LOGITS:
+        failure = words_on_body(model, inputs_of(found.plain, probe_tokens()), name) or failure
     raise Unclear(
         f"{name} could not be called as a decoder-only model ({found.plain.words}): {failure}. Say "
         f"which argument holds the tokens with --argument tokens=NAME, and fix others with "

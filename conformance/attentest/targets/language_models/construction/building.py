@@ -51,6 +51,7 @@ from attentest.targets.language_models.construction.settings import (
     member_of,
     settings_read,
     with_all_heads,
+    with_one_width,
     with_own_inner_width,
     without_unread_heads,
 )
@@ -125,6 +126,7 @@ def building(thing: Callable[..., Any], name: str, reading: Reading) -> Building
     others = (
         *(Building(one, space, said) for one, said in with_all_heads(thing, failures, space)),
         *(Building(one, space, said) for one, said in with_own_inner_width(failures)),
+        *(Building(one, space, said) for one, said in with_one_width(thing, failures, space)),
         *_with_constants(thing, name, reading, space, expressions[:2]),
         *_by_maker(thing, name, reading),
     )
