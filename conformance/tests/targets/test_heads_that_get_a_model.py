@@ -2,13 +2,15 @@
 
 from pathlib import Path
 
-import pytest
 from folders import SUPPORT
+from torch import nn
 
 import attentest
 from attentest.judging.bench import Bench
 from attentest.judging.judge import judge
-from attentest.targets.adapt import Unclear
+from attentest.targets.language_models.calling import probe_tokens
+from attentest.targets.language_models.construction.building import PROBE
+from attentest.targets.language_models.questions.bodies import words_on_body
 from attentest.targets.whole import AdaptedWhole
 
 NANO = (SUPPORT / "wild_language_models" / "nano.py").read_text()
@@ -32,7 +34,6 @@ BODY = BEFORE.replace(
 )
 BODY = BODY.replace("        self.transformer.wte.weight = self.lm_head.weight\n", "")
 SOURCE = BODY + HEAD
-BESIDE = "        return x, [x.mean()]\n\n\nclass GPTH"
 
 
 def test_a_head_gets_the_class_that_its_argument_is_named_after(tmp_path: Path) -> None:
@@ -46,14 +47,16 @@ def test_a_mistake_of_the_body_is_one_of_the_head(tmp_path: Path) -> None:
     assert judge(Bench.for_status(backend), "language_model.formula").status.fails_run
 
 
-def test_a_body_alone_is_asked_about_as_that(tmp_path: Path) -> None:
-    with pytest.raises(Unclear, match="GPT is the body of one: a class of yours that puts a head"):
-        _adapted(tmp_path, SOURCE.replace("        return x\n\n\nclass GPTH", BESIDE), "GPT")
+def test_a_call_that_gives_states_is_that_of_a_body() -> None:
+    body, tokens = nn.Embedding(PROBE.target_vocabulary, PROBE.d_model), probe_tokens()
+    said = words_on_body(body, {"input": tokens}, "GPT")
+    assert "GPT is the body of one: a class of yours that puts a head on it" in said
+    assert not words_on_body(nn.Embedding(PROBE.target_vocabulary, 7), {"input": tokens}, "GPT")
 
 
-def _adapted(folder: Path, source: str, name: str = "GPTHead") -> AdaptedWhole:
+def _adapted(folder: Path, source: str) -> AdaptedWhole:
     path = folder / "own.py"
     path.write_text(source, encoding="utf-8")
-    made = attentest.adapted(f"{path}:{name}")
+    made = attentest.adapted(f"{path}:GPTHead")
     assert isinstance(made, AdaptedWhole)
     return made
