@@ -14,6 +14,7 @@ from attentest.targets.whole import AdaptedWhole
 LENGTH = "t = tokens.shape[1]\n"
 SOURCE = (SUPPORT / "wild_language_models" / "start_pos.py").read_text()
 SOURCE = SOURCE.replace(LENGTH, f'{LENGTH}        assert t == 1, "one token at a time"\n', 1)
+REQUIRED = (" = 0):\n        t =", "):\n        self.missing()\n        t =")
 STEPS = "read as a decoder-only model, and no option of the specification gives its numbers"
 
 
@@ -67,6 +68,11 @@ def test_a_mistake_of_the_cache_is_no_pass(tmp_path: Path, right: str, wrong: st
 def test_positions_that_begin_anew_in_each_step_are_a_question(tmp_path: Path) -> None:
     with pytest.raises(Unclear, match="positions begin anew in each step"):
         _adapted(tmp_path, "freqs = freqs[start_pos : start_pos + t]", "freqs = freqs[:t]")
+
+
+def test_the_question_of_a_first_step_that_raises_is_that_of_the_step(tmp_path: Path) -> None:
+    with pytest.raises(Unclear, match=r"One token alone, with start_pos=0, raised Attri"):
+        _adapted(tmp_path, *REQUIRED)
 
 
 def _adapted(folder: Path, right: str = "", wrong: str = "") -> AdaptedWhole:

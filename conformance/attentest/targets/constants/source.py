@@ -22,6 +22,7 @@ class Constants(ast.NodeTransformer):
     """
 
     listed = "layers_in_a_list"
+    axes = 6
 
     def __init__(
         self, values: dict[str, Any], found: dict[str, Any], computed: Collection[str] = ()
@@ -33,6 +34,8 @@ class Constants(ast.NodeTransformer):
     def number(self, name: str, node: Any) -> Any:
         """Return the node of the number called `name`, another one where `values` has it."""
         if not isinstance(node, ast.Constant) or type(node.value) not in (int, float):
+            return node
+        if name == "dim" and node.value < self.axes:  # of a tensor, as softmax has it
             return node
         self.found.setdefault(name, node.value)
         return ast.copy_location(ast.Constant(self.values.get(name, node.value)), node)

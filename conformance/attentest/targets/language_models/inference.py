@@ -38,6 +38,7 @@ from attentest.targets.language_models.steps.one_by_one import (
     by_steps,
     demand_positions,
     one_by_one,
+    words_on_step,
 )
 from attentest.targets.language_models.surrounded.sections import in_sections, is_in_sections
 from attentest.targets.language_models.tables import section_of, table_of
@@ -85,13 +86,15 @@ def called(
     with widened():
         try:
             call = fitted(model, arguments, name)
-        except Unclear:
+        except Unclear as question:
             ordered = with_order(model, arguments.plain, reading.given)
             if ordered.order and gives_logits(model, ordered):
                 return built, arguments, ordered
             steps = one_by_one(model, arguments)
             if steps is None:
-                raise
+                if not (said := words_on_step(model, arguments)):
+                    raise
+                raise Unclear(f"{question}{said}") from question
             return built, by_steps(arguments), steps
     return with_free_rows(built, call), arguments, call
 

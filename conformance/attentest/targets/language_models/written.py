@@ -9,6 +9,7 @@ from attentest.targets.constants.copies import COPIES_SOURCE, copied
 from attentest.targets.language_models.caching import Cached
 from attentest.targets.language_models.calling import Call
 from attentest.targets.language_models.construction.building import Building
+from attentest.targets.language_models.construction.memos import FRESH_SOURCE, fresh
 from attentest.targets.language_models.steps.one_by_one import OneByOne, noting_most
 from attentest.targets.language_models.surrounded.modules import (
     EVERY_STEP_SOURCE,
@@ -86,6 +87,7 @@ class LanguageAdapter:
                 (OfBlocks, OF_BLOCKS_SOURCE),
                 (sectioned, SECTIONS_SOURCE),
                 (resized, RESIZED_SOURCE),
+                (fresh, FRESH_SOURCE),
             )
             if f"{made.__name__}(" in expression
         ]

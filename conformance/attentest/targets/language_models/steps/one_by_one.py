@@ -7,6 +7,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from attentest.results.text import summary
 from attentest.targets.adapt.components import squashed
 from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.adapt.reading import Unclear
@@ -81,6 +82,23 @@ def one_by_one(model: nn.Module, found: Arguments) -> OneByOne | None:
             if gives_logits(model, call):
                 return call
     return None
+
+
+def words_on_step(model: nn.Module, found: Arguments) -> str:
+    """Return the sentence on a model that is called step by step and raises in the first one.
+
+    It is "" where the first step, of one token, gives a result.
+    """
+    counted = next((own for own in signature_of(model).parameters if squashed(own) in STARTS), "")
+    if not counted:
+        return ""
+    plain = replace(found.plain, fixed={**found.plain.fixed, counted: 0})
+    try:
+        with undisturbed():
+            model(**inputs_of(plain, probe_tokens(steps=1)))
+    except Exception as failure:  # code that a user wrote may raise anything
+        return f" One token alone, with {counted}=0, raised {summary(failure, 160)}."
+    return ""
 
 
 def _with_logits(model: nn.Module, plain: Call, counted: str) -> Iterator[OneByOne]:
