@@ -35,8 +35,6 @@ class Constants(ast.NodeTransformer):
         """Return the node of the number called `name`, another one where `values` has it."""
         if not isinstance(node, ast.Constant) or type(node.value) not in (int, float):
             return node
-        if name == "dim" and node.value < self.axes:  # of a tensor, as softmax has it
-            return node
         self.found.setdefault(name, node.value)
         return ast.copy_location(ast.Constant(self.values.get(name, node.value)), node)
 
@@ -157,6 +155,8 @@ class Constants(ast.NodeTransformer):
             name = one.arg or ""
             if name == "default" and option and isinstance(option[-1], str):
                 name = option[-1].lstrip("-").replace("-", "_")
+            if name == "dim" and getattr(one.value, "value", None) in range(self.axes):
+                continue  # an axis of a tensor, as softmax has it
             one.value = self.number(name, one.value)
         for place, name in enumerate(self.taken.get(called, ())[: len(node.args)]):
             node.args[place] = self.number(name, node.args[place])
