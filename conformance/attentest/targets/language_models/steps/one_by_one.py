@@ -97,7 +97,7 @@ def words_on_step(model: nn.Module, found: Arguments) -> str:
         with undisturbed():
             model(**inputs_of(plain, probe_tokens(steps=1)))
     except Exception as failure:  # code that a user wrote may raise anything
-        return f" One token alone, with {counted}=0, raised {summary(failure, 160)}."
+        return f" One token alone, with {counted}=0, raised {summary(failure, 160).rstrip('.')}."
     return ""
 
 
