@@ -47,7 +47,7 @@ def test_a_model_with_a_memoised_part_conforms(tmp_path: Path) -> None:
         assert not judge(bench, f"language_model.{clause}").status.fails_run
 
 
-def test_a_mistake_beside_a_memoised_part_is_one(tmp_path: Path) -> None:
+def test_a_mistake_next_to_a_memoised_part_is_found(tmp_path: Path) -> None:
     wrong = SOURCE.replace("x = x + self.attn(", "x = self.attn(")
     bench = Bench.for_status(_adapted(tmp_path, wrong))
     assert judge(bench, "language_model.formula").status.fails_run

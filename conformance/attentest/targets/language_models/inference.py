@@ -92,9 +92,9 @@ def called(
                 return built, arguments, ordered
             steps = one_by_one(model, arguments)
             if steps is None:
-                if not (said := words_on_step(model, arguments)):
+                if not (reason := words_on_step(model, arguments)):
                     raise
-                raise Unclear(f"{question}{said}") from question
+                raise Unclear(f"{question}{reason}") from question
             return built, by_steps(arguments), steps
     return with_free_rows(built, call), arguments, call
 

@@ -234,8 +234,8 @@ def with_one_width(
         found = re.search(r"(\w*hid\w*)=sizes\.d_ff\b", expression)
         if found:
             one = expression.replace(found[0], f"{found[1]}=sizes.d_model")
-            said = f"assumed that {found[1]} is the width of the layers, as that of the table"
-            yield one, (*doubts_of(thing, one, space), said)
+            doubt = f"assumed that {found[1]} is the width of the layers, as that of the table"
+            yield one, (*doubts_of(thing, one, space), doubt)
 
 
 def without_unread_heads(
