@@ -103,6 +103,12 @@ def test_model_that_takes_one_token_at_a_time_is_judged_by_its_parts(tmp_path: P
         attentest.adapted(f"{target}:Transformer")
 
 
+def test_model_with_a_line_that_fits_one_token_alone_is_asked_about_as_that(tmp_path: Path) -> None:
+    target = saved(tmp_path, "torch.zeros(1).view_as(tokens[0])")
+    with pytest.raises(Unclear, match=r"raises for every longer one \(Runtime"):
+        attentest.adapted(f"{target}:Transformer")
+
+
 def test_model_with_a_layer_of_no_width_is_probed_all_the_same() -> None:
     probed = probe_of(lambda sizes: nn.Linear(0, sizes.d_model), PROBE)  # type: ignore[arg-type]
     assert [tuple(one.shape) for one in probed.parameters()] == [(96, 0), (96,)]

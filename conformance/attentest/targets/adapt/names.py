@@ -116,7 +116,7 @@ WIDTH = words(
     "infeatures indim emsize embsize hiddendim numfeatures ndim nstate outputdim outputsize "
     "outfeatures kdim vdim keysize querysize valuesize size emb demb embed hidden hiddenwidth "
     "nfeat idim nout hiddenunits numchannels channels inchannels outchannels dtoken tokendim "
-    "embeddingwidth embedwidth "
+    "embeddingwidth embedwidth embdsize embddim embdwidth embd embeddeddim embedsz dembd "
     "nummodel depthatt depthout depthkeyvalue numqinputchannels numkvinputchannels "
     "featdim nchannels din dout dinput doutput nembed nfeatures nhidden "
     "embeddingdimension modeldimension nunits units outdim encoderembeddim decoderembeddim "

@@ -33,6 +33,7 @@ class Copies:
         self.found: dict[str, Any] = {}
         self.made: dict[str, ModuleType] = {}
         home = sys.modules[thing.__module__]
+        self.home, self.name = home.__name__, thing.__qualname__.partition(".")[0]
         self.root = self.folder(home)
         try:
             self.thing: Any = self.copy(home)
@@ -85,8 +86,25 @@ class Copies:
             computed = computed_numbers(tree, vars(module))
             named = Constants(self.values, self.found, computed)
             tree = ast.fix_missing_locations(named.visit(tree))
-            exec(compile(tree, str(place), "exec"), vars(made))
+            self.run(tree.body, made, str(place), self.name if module.__name__ == self.home else "")
         return made
+
+    @staticmethod
+    def run(body: list[ast.stmt], made: ModuleType, place: str, name: str) -> None:
+        """Run the statements of a file; those behind the definition of `name` may fail.
+
+        They call what is defined, with inputs that other sizes do not fit.
+        """
+        defined = (ast.FunctionDef, ast.ClassDef)
+        at = [n for n, one in enumerate(body) if isinstance(one, defined) and one.name == name]
+        end = at[-1] + 1 if at else len(body)
+        exec(compile(ast.Module(body[:end], []), place, "exec"), vars(made))
+        for one in body[end:]:
+            try:
+                exec(compile(ast.Module([one], []), place, "exec"), vars(made))
+            except Exception:  # code that a user wrote may raise anything
+                if isinstance(one, (*defined, ast.Import, ast.ImportFrom)):
+                    raise
 
     def bring(
         self,

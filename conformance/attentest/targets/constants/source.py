@@ -22,6 +22,7 @@ class Constants(ast.NodeTransformer):
     """
 
     listed = "layers_in_a_list"
+    axes = 6
 
     def __init__(
         self, values: dict[str, Any], found: dict[str, Any], computed: Collection[str] = ()
@@ -154,6 +155,8 @@ class Constants(ast.NodeTransformer):
             name = one.arg or ""
             if name == "default" and option and isinstance(option[-1], str):
                 name = option[-1].lstrip("-").replace("-", "_")
+            if name == "dim" and getattr(one.value, "value", None) in range(self.axes):
+                continue  # an axis of a tensor, as softmax has it
             one.value = self.number(name, one.value)
         for place, name in enumerate(self.taken.get(called, ())[: len(node.args)]):
             node.args[place] = self.number(name, node.args[place])

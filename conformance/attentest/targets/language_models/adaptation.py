@@ -18,11 +18,12 @@ from attentest.targets.adapt.assumptions.choices import (
 from attentest.targets.adapt.limits import SEVERAL, said_of
 from attentest.targets.adapt.parameters.telling import lines, packed
 from attentest.targets.adapt.probing import undisturbed
-from attentest.targets.adapt.reading import Attempt, Reading, Unclear
+from attentest.targets.adapt.reading import Reading, Unclear
 from attentest.targets.adapt.ungiven import sentence, ungiven
 from attentest.targets.language_models.beside import question_on_others, unused_of
 from attentest.targets.language_models.calling import POSITION_FORMS
 from attentest.targets.language_models.construction.building import PROBE, Build, Building, building
+from attentest.targets.language_models.construction.parts import without_padding
 from attentest.targets.language_models.continuing import with_cache
 from attentest.targets.language_models.inference import Inferred, infer
 from attentest.targets.language_models.limits import demand_answer_as_built, limits_of
@@ -43,6 +44,8 @@ from attentest.targets.language_models.questions.polarity import (
 )
 from attentest.targets.language_models.questions.tying import demand_tying
 from attentest.targets.language_models.questions.windows import demand_no_window, windows_left
+from attentest.targets.language_models.steps.one_by_one import OneByOne
+from attentest.targets.language_models.steps.sources import NEW_ALONE
 from attentest.targets.language_models.surrounded.modules import signature_of
 from attentest.targets.language_models.tables import listed
 from attentest.targets.language_models.untrained import never_trained
@@ -57,7 +60,6 @@ from attentest.targets.language_models.verifying import (
 )
 from attentest.targets.language_models.written import LanguageAdapter
 from attentest.targets.origin import origin
-from attentest.targets.signatures import constructor_arguments
 from attentest.targets.single import SINGLE
 from attentest.targets.whole import AdaptedWhole
 from attentest_spec import CHOICES, PAPER, Limits, Place, Unsupported
@@ -120,7 +122,8 @@ def adapt_language_model(
     demand_no_window(name, _backend(adapter), adapter.building, reading)
     adapter, doubts = _with_inputs(adapter, inferred, reading)
     more: list[str] = []
-    if not adapter.call.order and not any(NO_PADDING in one for one in doubts):
+    stepwise = isinstance(adapter.call, OneByOne)
+    if not (adapter.call.order or stepwise or any(NO_PADDING in one for one in doubts)):
         adapter, more = with_cache(adapter, _backend, reading.given)
     more += doubts_of_mask(name, _documented(adapter.building, name), adapter.call, reading)
     unused = _unused(adapter, inferred.arguments.labels)
@@ -172,14 +175,6 @@ def _declared(inferred: Inferred, reading: Reading) -> tuple[dict[str, Value], s
     return declared_choices(held, reading), profile
 
 
-def _without_padding(adapter: LanguageAdapter) -> list[Attempt]:
-    """Return the attempt at a model that hides no id of padding, [] where it has no such id."""
-    model, built = adapter.building.space.get(adapter.name), adapter.building.expression
-    taken = constructor_arguments(model) if inspect.isclass(model) else {}
-    pads = [one for one in taken if "pad" in one.lower() and f"{one}=" not in built]
-    return [Attempt(given={own: -1}) for own in pads[:1]]
-
-
 def _in_precisions(adapter: LanguageAdapter, reading: Reading) -> LanguageAdapter:
     """Return `adapter` with the precisions in which its numbers are the reference's.
 
@@ -196,7 +191,7 @@ def _in_precisions(adapter: LanguageAdapter, reading: Reading) -> LanguageAdapte
             f"not: {found}. Either that is a mistake which shows at some sizes alone, or an "
             f"argument was taken for another: say which is which with --argument SIZE=NAME, or fix "
             f"one with --give NAME=VALUE.",
-            attempts=_without_padding(adapter),
+            attempts=without_padding(adapter.building.expression, adapter.building.space),
             built=True,
         )
     rest = tuple(one for one in adapter.limits.precisions if one != "float64")
@@ -312,6 +307,7 @@ def _told(adapter: LanguageAdapter, doubts: list[str], reading: Reading) -> Adap
     assumptions += [FIXED_DROPOUT] * adapter.limits.fixed_dropout
     assumptions += [SEVERAL] * (adapter.limits.fewest_heads > 1)
     assumptions += [PLACES_GIVEN] * (adapter.cached is not None and adapter.cached.places)
+    assumptions += [NEW_ALONE] * (getattr(adapter.cached, "joined", None) is not None)
     assumptions += windows_left(adapter.building)
     missing = list(filter(None, [_ungiven(adapter)]))
     said = (

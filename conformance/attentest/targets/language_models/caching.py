@@ -14,12 +14,22 @@ from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.caches import SIZE_NAMES
 from attentest.targets.language_models.argument_names import STARTS, counts
 from attentest.targets.language_models.calling import Call, probe_tokens
+from attentest.targets.language_models.steps.sources import (
+    JOINED,
+    JOINED_WORDS,
+    METHOD,
+    ROWS,
+    START,
+    given_input,
+    required_mask,
+)
 from attentest.targets.language_models.surrounded.modules import signature_of
 
-_CACHES = words(
+CACHES = words(
     "pastkeyvalues pastkeyvalue past pastkv pastkvs layerpast kvcache kvcaches cache caches "
     "kvpast kcache pastcache cachekv presents kv kvs"
 )
+"""Names of the argument that takes what was computed of the tokens before."""
 _FLAGS = words("usecache returncache returnkv returnpast usekvcache returnkvcache returnpresent")
 _MAKES = tuple(words("make init new empty create allocate alloc"))
 _RESULTS = ("past", "cache", "present", "kv")
@@ -73,6 +83,7 @@ class Cached:
     reorder: str = ""
     bounded: bool = False
     raising: tuple[str, ...] = ()
+    joined: int | None = None
 
     @property
     def in_place(self) -> bool:
@@ -89,14 +100,15 @@ class Cached:
             phrases = ["cache held by the model itself"]
         phrases += [f"tokens before={self.counted}"] * bool(self.counted)
         phrases += ["positions of the new tokens given in each step"] * self.places
+        phrases += [JOINED_WORDS] * (self.joined is not None)
         phrases += ["one new token at a time after the first ones"] * self.single
         return ", ".join(phrases)
 
     def source(self, call: Call) -> str:
         """Return the source of the functions of the recipe."""
-        return "\n\n".join(
-            [_START.replace("EMPTY", self.start), self._step(call), *self._reorder()]
-        )
+        joined = [JOINED.replace("AXIS", str(self.joined))] * (self.joined is not None)
+        start = START.replace("EMPTY", self.start)
+        return "\n\n".join([start, *joined, self._step(call), *self._reorder()])
 
     def _step(self, call: Call) -> str:
         rows = [
@@ -133,14 +145,15 @@ class Cached:
                 "        new = torch.arange(before, before + tokens.shape[1])",
                 "        positions = new.to(tokens.device).expand_as(tokens)",
             ]
-        rows += _required(call)
+        rows += required_mask(call)
         form = call.held(call.mask, call.mask_form.replace("mask", self.mask))
-        rows += _given("mask", call.mask if self.mask else "", form)
+        rows += given_input("mask", call.mask if self.mask else "", form)
         taken = call.positions if self.positions or self.places else ""
-        rows += _given("positions", taken, call.position_form)
+        rows += given_input("positions", taken, call.position_form)
         rows += ["    output = model(**given)"]
         if not self.in_place:
-            rows += [f"    kept = output{self._at(self.part, self.attribute)}"]
+            new = f"output{self._at(self.part, self.attribute)}"
+            rows += [f"    kept = {new if self.joined is None else f'joined(kept, {new})'}"]
         place = (call.part, call.attribute) if self.logits is None else self._of_logits
         logits = "" if place[0] is None else self._at(*place)
         rows += [f"    return output{logits}, (kept, before + tokens.shape[1])"]
@@ -156,9 +169,9 @@ class Cached:
 
     def _reorder(self) -> Iterator[str]:
         if self.reorder == "rows":
-            yield _ROWS
+            yield ROWS
         elif self.reorder:
-            yield _METHOD.format(self.reorder)
+            yield METHOD.format(self.reorder)
 
     @property
     def recipe(self) -> str:
@@ -170,69 +183,10 @@ class Cached:
         )
 
 
-def _required(call: Call) -> list[str]:
-    """Return the lines that give a step the mask that no call may leave out: it hides nothing."""
-    if not call.required:
-        return []
-    return [
-        "    seen = (len(tokens), before + tokens.shape[1])",
-        "    mask_of_all = torch.ones(seen, dtype=torch.bool, device=tokens.device)",
-        f'    given["{call.required}"] = {call.held(call.required, call.required_form)}',
-    ]
-
-
-def _given(name: str, own: str, form: str) -> list[str]:
-    """Return the lines that give an input to the argument `own`, or refuse it for ""."""
-    if own:
-        return [f"    if {name} is not None:", f'        given["{own}"] = {form}']
-    return [
-        f"    if {name} is not None:",
-        f'        raise Unsupported("its steps take no {name}")',
-    ]
-
-
-_START = '''\
-def build_cached(sizes):
-    """Return the model at `sizes`, which its caches are made for."""
-    model = build(sizes)
-    model.sizes_of_caches = sizes
-    return model
-
-
-def start(model, rows):
-    """Return an empty cache, and the number of tokens in it."""
-    sizes = model.sizes_of_caches
-    return EMPTY, 0
-'''
-_ROWS = '''\
-def picked(kept, rows):
-    """Return the rows of all tensors of a cache."""
-    if isinstance(kept, torch.Tensor):
-        return kept[rows]
-    if isinstance(kept, dict):
-        return {name: picked(one, rows) for name, one in kept.items()}
-    if isinstance(kept, (tuple, list)):
-        return type(kept)(picked(one, rows) for one in kept)
-    return kept
-
-
-def reorder(model, past, rows):
-    """Return the cache with the rows (B,) in another order."""
-    return picked(past[0], rows), past[1]
-'''
-_METHOD = '''\
-def reorder(model, past, rows):
-    """Return the cache after its rows (B,) were put in another order."""
-    kept, before = past
-    found = kept.{0}(rows)
-    return (kept if found is None else found), before
-'''
-
-
 def cache_argument(model: nn.Module) -> str:
     """Return the argument of a model that takes a cache, "" for none."""
     named = {squashed(one): one for one in signature_of(model).parameters}
-    return next((named[one] for one in _CACHES if one in named), "")
+    return next((named[one] for one in CACHES if one in named), "")
 
 
 def held_by_model(model: nn.Module) -> Iterator[Cached]:
@@ -317,7 +271,10 @@ def _with_part(
         at, attribute = _place_of_logits(result)
         plain = replace(plain, logits=at, of_attribute=attribute)
     for part, attribute, held in found:
-        yield _reordered(plain, part, attribute, held)
+        one = _reordered(plain, part, attribute, held)
+        yield one
+        if str(part).startswith("present"):  # of the new tokens alone, as in the first GPT-2
+            yield from (replace(one, joined=axis) for axis in (-2, -3))
     if not found and plain.start != "None":
         yield _reordered(plain, None, False, kept)
 

@@ -26,6 +26,7 @@ from attentest.targets.language_models.argument_names import (
     tokens_named,
 )
 from attentest.targets.language_models.construction.building import PROBE
+from attentest.targets.language_models.questions.bodies import words_on_body
 from attentest.targets.language_models.surrounded.modules import called_of, signature_of
 from attentest.targets.models.results import parts_of
 from attentest_spec import Unsupported
@@ -209,6 +210,15 @@ def arguments_of(model: nn.Module, name: str, reading: Reading) -> Arguments:
 
 _NO_LOGITS = "its result holds no tensor of the shape (B, T, vocabulary)"
 _MIXED = "sequences are mixed"
+_REFUSALS = ("AssertionError", "ValueError", "NotImplementedError")
+_ONE_TOKEN = (
+    "{} takes one token at a time, and refuses a whole text ({}), with which a decoder-only model "
+    "is judged: judge its parts one by one, or a class of your own that takes all tokens."
+)
+_ONE_LENGTH = (
+    "{} gives logits for a text of one token, and raises for every longer one ({}), with which a "
+    "decoder-only model is judged: mend the line that raises, or judge its parts one by one."
+)
 
 
 def fitted(model: nn.Module, found: Arguments, name: str) -> Call:
@@ -228,11 +238,10 @@ def fitted(model: nn.Module, found: Arguments, name: str) -> Call:
     demand_runnable(name, failure, type(model))
     one_by_one = _with_part(model, found.plain, probe_tokens(steps=1))
     if isinstance(one_by_one, Call) and failure not in (_NO_LOGITS, _MIXED):
-        raise Unclear(
-            f"{name} takes one token at a time, and refuses a whole text ({failure}), with which a "
-            f"decoder-only model is judged: judge its parts one by one, or a class of your own "
-            f"that takes all tokens."
-        )
+        words = _ONE_TOKEN if failure.startswith(_REFUSALS) else _ONE_LENGTH
+        raise Unclear(words.format(name, failure))
+    if failure == _NO_LOGITS:
+        failure = words_on_body(model, inputs_of(found.plain, probe_tokens()), name) or failure
     raise Unclear(
         f"{name} could not be called as a decoder-only model ({found.plain.words}): {failure}. Say "
         f"which argument holds the tokens with --argument tokens=NAME, and fix others with "

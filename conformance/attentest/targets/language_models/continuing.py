@@ -26,9 +26,9 @@ from attentest.targets.language_models.caching import (
     held_by_model,
 )
 from attentest.targets.language_models.construction.building import PROBE
-from attentest.targets.language_models.first_steps import demand_first_step
 from attentest.targets.language_models.held_states import changed_by_calls
-from attentest.targets.language_models.step_trials import Trial, drawn_tokens, program
+from attentest.targets.language_models.steps.first_steps import demand_first_step
+from attentest.targets.language_models.steps.trials import Trial, drawn_tokens, program
 from attentest.targets.language_models.verifying import ROOM, TRIED
 from attentest.targets.language_models.written import LanguageAdapter
 from attentest.targets.single import widened

@@ -33,6 +33,13 @@ from attentest.targets.language_models.numbers.search import search
 from attentest.targets.language_models.ordering import may_be_ordered, with_order
 from attentest.targets.language_models.probing import Probed, probe_of, probe_sizes, probed
 from attentest.targets.language_models.profiles import nearest, spoken
+from attentest.targets.language_models.steps.one_by_one import (
+    OneByOne,
+    by_steps,
+    demand_positions,
+    one_by_one,
+    words_on_step,
+)
 from attentest.targets.language_models.surrounded.sections import in_sections, is_in_sections
 from attentest.targets.language_models.tables import section_of, table_of
 from attentest.targets.nearest import shown_line
@@ -79,11 +86,16 @@ def called(
     with widened():
         try:
             call = fitted(model, arguments, name)
-        except Unclear:
+        except Unclear as question:
             ordered = with_order(model, arguments.plain, reading.given)
-            if not (ordered.order and gives_logits(model, ordered)):
-                raise
-            return built, arguments, ordered
+            if ordered.order and gives_logits(model, ordered):
+                return built, arguments, ordered
+            steps = one_by_one(model, arguments)
+            if steps is None:
+                if not (reason := words_on_step(model, arguments)):
+                    raise
+                raise Unclear(f"{question}{reason}") from question
+            return built, by_steps(arguments), steps
     return with_free_rows(built, call), arguments, call
 
 
@@ -93,7 +105,8 @@ def infer(
     """Return all that the numbers say of a model; Unclear, with one question, where they do not."""
     built, arguments, call = called(thing, name, reading, build)
     sizes = probe_sizes(built)
-    call = with_order(probe_of(built, sizes), call, reading.given)
+    if not isinstance(call, OneByOne):
+        call = with_order(probe_of(built, sizes), call, reading.given)
     one = probed(thing, built, call, sizes, reading)
     found, mistaken, begun = search(one.reader, *one.given), None, None
     if found is None:
@@ -121,6 +134,8 @@ def infer(
             f"Write a backend by hand, as docs/how-to/add-an-implementation.md shows."
         )
     _demand_one_answer(probe_of(built, sizes), call, name)
+    if not reading.anyway:
+        demand_positions(name, call, found.choices)
     _demand_small_gains(built, table, name)
     plain = found.choices.get("norm_kind") != "rms" or found.choices.get("rms_weight") == "weight"
     if plain and not reading.anyway:

@@ -63,7 +63,7 @@ def probed(
     model = probe_of(built, sizes)
     tokens = probe_tokens()
     with watched(model) as mixtures:
-        trace, output = traced(lambda: call.compiled()(model, tokens))
+        trace, output = traced(lambda: call.compiled()(model, tokens), model)
     start = {
         "attention_causality": "built-in",
         "key_heads": "fewer" if sizes.kv_heads else "as-queries",

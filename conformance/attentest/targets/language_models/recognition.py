@@ -9,10 +9,11 @@ from torch import nn
 from attentest.targets.adapt.components import component_named, squashed
 from attentest.targets.adapt.reading import Reading, Unclear
 from attentest.targets.language_models.argument_names import AT_START, MASKS, is_none
-from attentest.targets.language_models.caching import cache_argument
+from attentest.targets.language_models.caching import CACHES, cache_argument
 from attentest.targets.language_models.calling import is_causal
 from attentest.targets.language_models.construction.building import PROBE
 from attentest.targets.language_models.construction.makers import NAMED, makes_language_models
+from attentest.targets.language_models.construction.parts import parts_near
 from attentest.targets.language_models.inference import called
 from attentest.targets.language_models.mistaken import means_order
 from attentest.targets.language_models.probing import probe_of
@@ -44,13 +45,15 @@ def is_language_model(thing: Any, reading: Reading, name: str) -> bool:
     if component_named(own) not in ("", "model", "decoder") or not takes_tokens_alone(thing):
         return False
     named = NAMED.search(squashed(own)) is not None
-    if not named and not _EMBEDS.search(_source(thing)):
+    parts = parts_near(thing, {}).values()  # a head may get the body that embeds
+    if not named and not any(_EMBEDS.search(_source(one)) for one in (thing, *parts)):
         return False
     named = named or _goes_on(thing)
+    held = named or _may_hold_cache(thing)
     try:
         built, _, call = called(thing, own, reading)
     except Unclear:
-        return named  # what cannot be read is asked about as that
+        return held  # what cannot be read is asked about as that
     model = probe_of(built, PROBE)
     if named or is_causal(model, call):
         return True
@@ -93,6 +96,13 @@ def _goes_on(thing: type[nn.Module]) -> bool:
     parameters = inspect.signature(thing.forward).parameters.values()
     required = [one.name for one in parameters if one.default is inspect.Parameter.empty]
     return any(squashed(one) in AT_START for one in required)
+
+
+def _may_hold_cache(thing: type[nn.Module]) -> bool:
+    """Say whether a call takes one input, and a cache where it continues a text."""
+    parameters = list(inspect.signature(thing.forward).parameters.values())[2:]
+    names = [squashed(one.name) for one in parameters if one.default is None]
+    return any(name in CACHES for name in names)
 
 
 def _source(thing: type[nn.Module]) -> str:

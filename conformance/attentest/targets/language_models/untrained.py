@@ -3,6 +3,7 @@
 from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.language_models.calling import Call, probe_tokens
 from attentest.targets.language_models.construction.building import PROBE, Building
+from attentest.targets.language_models.steps.one_by_one import ONE_BY_ONE, OneByOne
 from attentest.targets.single import widened
 from attentest_spec.torch.untrained import HOLDS_CALLS, SWITCHES_OFF, InferenceAlone
 
@@ -17,6 +18,8 @@ def never_trained(built: Building, call: Call) -> list[str]:
 
     A call that raises shows nothing.
     """
+    if isinstance(call, OneByOne):
+        return [ONE_BY_ONE.format(call.counted)]
     try:
         with undisturbed(), widened():
             model, compiled = built(PROBE).double(), call.compiled()

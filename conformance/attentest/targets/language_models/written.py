@@ -9,6 +9,8 @@ from attentest.targets.constants.copies import COPIES_SOURCE, copied
 from attentest.targets.language_models.caching import Cached
 from attentest.targets.language_models.calling import Call
 from attentest.targets.language_models.construction.building import Building
+from attentest.targets.language_models.construction.memos import FRESH_SOURCE, fresh
+from attentest.targets.language_models.steps.one_by_one import OneByOne, noting_most
 from attentest.targets.language_models.surrounded.modules import (
     EVERY_STEP_SOURCE,
     GENERATED_SOURCE,
@@ -63,6 +65,8 @@ class LanguageAdapter:
         build = (
             f'def build(sizes):\n    """Return the model at `sizes`."""\n    return {expression}\n'
         )
+        if isinstance(self.call, OneByOne) and "max_length" in self.building.known:
+            build = noting_most(build)
         table = "\n".join(line for line in lines(self.table) if not line.startswith("from "))
         recipe = "build, call, {}, PARAMETERS"
         own = definition(
@@ -83,6 +87,7 @@ class LanguageAdapter:
                 (OfBlocks, OF_BLOCKS_SOURCE),
                 (sectioned, SECTIONS_SOURCE),
                 (resized, RESIZED_SOURCE),
+                (fresh, FRESH_SOURCE),
             )
             if f"{made.__name__}(" in expression
         ]

@@ -1,6 +1,10 @@
-"""Modules with fixed arrays that all models of one process have in common."""
+"""Modules with fixed arrays that all parts of one process have in common.
+
+Decoder-only models that a memoised function gives one are built anew instead.
+"""
 
 import copy
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -28,7 +32,7 @@ def with_own_arrays(backend: B, reading: Reading) -> B:
         return backend
     if not isinstance(backend, TorchBackend):
         return backend
-    shared = next(filter(None, map(_shared, backend.recipes.values())), "")
+    shared = next(filter(None, (shared_module(one.build) for one in backend.recipes.values())), "")
     if not shared:
         return backend
     recipes = {name: _copied(one) for name, one in backend.recipes.items()}
@@ -37,14 +41,14 @@ def with_own_arrays(backend: B, reading: Reading) -> B:
     return found
 
 
-def _shared(recipe: Recipe) -> str:
+def shared_module(build: Callable[[Sizes], Any]) -> str:
     """Return the name of a module with fixed arrays that two models hold, "" for none.
 
-    That is so as well where models of it cannot be copied.
+    It is "" as well where what is built cannot be copied.
     """
     try:
         with undisturbed():
-            one, other = recipe.build(SIZES), recipe.build(SIZES)
+            one, other = build(SIZES), build(SIZES)
             if not isinstance(one, nn.Module) or one is other:
                 return ""
             held = {id(module) for module in other.modules()}

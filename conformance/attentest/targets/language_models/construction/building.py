@@ -30,6 +30,7 @@ from attentest.targets.kernels import demand_runnable
 from attentest.targets.language_models.construction import parts
 from attentest.targets.language_models.construction.classes import class_of, kept_of
 from attentest.targets.language_models.construction.code import only_stored
+from attentest.targets.language_models.construction.memos import without_memos
 from attentest.targets.language_models.construction.plain_values import assumed_of as value_assumed
 from attentest.targets.language_models.construction.plain_values import value_of
 from attentest.targets.language_models.construction.settings import (
@@ -51,6 +52,7 @@ from attentest.targets.language_models.construction.settings import (
     member_of,
     settings_read,
     with_all_heads,
+    with_one_width,
     with_own_inner_width,
     without_unread_heads,
 )
@@ -120,11 +122,14 @@ def building(thing: Callable[..., Any], name: str, reading: Reading) -> Building
     for built in (Building(one, space, doubts_of(thing, one, space) + said) for one in expressions):
         if not (failure := failure_of(built)):
             code, unread = without_unread_heads(thing, built.expression, space)
-            return replace(built, expression=code, doubts=built.doubts + unread)
+            code, names, kept = without_memos(thing, code, space)
+            doubts = built.doubts + unread + kept
+            return replace(built, expression=code, space=names, doubts=doubts)
         failures.append((built.expression, failure))
     others = (
         *(Building(one, space, said) for one, said in with_all_heads(thing, failures, space)),
         *(Building(one, space, said) for one, said in with_own_inner_width(failures)),
+        *(Building(one, space, said) for one, said in with_one_width(thing, failures, space)),
         *_with_constants(thing, name, reading, space, expressions[:2]),
         *_by_maker(thing, name, reading),
     )

@@ -5,14 +5,16 @@ without one it is the only class near the model that is called as the argument i
 """
 
 import inspect
+import re
 import sys
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from torch import nn
 
-from attentest.targets.adapt.components import component_named
+from attentest.targets.adapt.components import component_named, squashed
 from attentest.targets.adapt.objects.parts import class_given, nearest_parts, several_parts
+from attentest.targets.adapt.reading import Attempt
 from attentest.targets.neighbours import file_of, modules_near
 from attentest.targets.signatures import constructor_arguments
 
@@ -28,11 +30,21 @@ def class_for(
     if parameter.name in given:
         made = class_given(thing, parameter, given[parameter.name])
         return made if made is not None and issubclass(made, nn.Module) else None
-    found = nearest_parts(thing, "", parameter.name)
+    found = nearest_parts(thing, "", parameter.name) or list(_namesakes(thing, parameter))
     if len(found) != 1:
         return None
     decoders = [one for one in _extending(found[0]) if component_named(one.__name__) == "decoder"]
     return decoders[0] if len(decoders) == 1 else found[0]
+
+
+def _namesakes(thing: type, parameter: inspect.Parameter) -> Iterator[type[nn.Module]]:
+    """Yield the modules of the file whose name is that of an argument: `gpt` gets a `GPT`."""
+    if parameter.annotation not in (parameter.empty, nn.Module):
+        return
+    for name, one in vars(sys.modules[thing.__module__]).items():
+        own = inspect.isclass(one) and issubclass(one, nn.Module) and one is not thing
+        if own and squashed(name) == squashed(parameter.name):
+            yield one
 
 
 def is_handed(parameter: inspect.Parameter) -> bool:
@@ -93,6 +105,17 @@ def parts_offered(thing: Callable[..., Any], unknown: Collection[str]) -> str:
             if names:
                 said.append(f" --give {own}={names[0]} builds it of {_among(names)}.")
     return "".join(said)
+
+
+def without_padding(expression: str, space: Mapping[str, Any]) -> list[Attempt]:
+    """Return the attempt at a model that hides no id of padding, [] where it has no such id.
+
+    It is the argument of a class that the expression calls, with names of `space`.
+    """
+    made = [space.get(name) for name in re.findall(r"\w+", expression)]
+    taken = [own for one in made if inspect.isclass(one) for own in constructor_arguments(one)]
+    pads = [one for one in taken if "pad" in one.lower() and f"{one}=" not in expression]
+    return [Attempt(given={own: -1}) for own in pads[:1]]
 
 
 def _among(names: Sequence[str]) -> str:

@@ -222,6 +222,22 @@ def with_own_inner_width(
             yield expression.replace(found[0], f"{found[1]}=4 * sizes.d_model"), (said,)
 
 
+def with_one_width(
+    thing: Callable[..., Any], failures: Sequence[tuple[str, str]], space: Mapping[str, Any]
+) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Yield expressions that failed with an inner width of its own, as the width of the model.
+
+    Settings may have a width of the table and one of the layers, both of which are the model's.
+    With each come the doubts of it.
+    """
+    for expression, _ in failures[:2]:
+        found = re.search(r"(\w*hid\w*)=sizes\.d_ff\b", expression)
+        if found:
+            one = expression.replace(found[0], f"{found[1]}=sizes.d_model")
+            doubt = f"assumed that {found[1]} is the width of the layers, as that of the table"
+            yield one, (*doubts_of(thing, one, space), doubt)
+
+
 def without_unread_heads(
     thing: Callable[..., Any], expression: str, space: Mapping[str, Any]
 ) -> tuple[str, tuple[str, ...]]:

@@ -3,13 +3,13 @@
 import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import FrameType
 from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.utils._pytree import tree_leaves
 
 from attentest.analysis.lines.recording import Place, is_users
@@ -78,6 +78,7 @@ class Trace(OperationMode):
         self._made: dict[int, tuple[Tensor, Result]] = {}  # the tensor lives: no other has its id
         self._masks: list[tuple[Mask, Place | None]] = []
         self._count = 0
+        self._starts: list[int] = []
 
     def __torch_dispatch__(
         self, func: Any, types: Any, args: Sequence[Any] = (), kwargs: Any = None
@@ -98,6 +99,33 @@ class Trace(OperationMode):
                 self._found[len(values)].append(made)
                 self._made[id(one)] = one, made
         return result
+
+    def begin_call(self, *_: object) -> None:
+        """Note that the model is called: what comes next belongs to one more call of it."""
+        self._starts.append(len(self._results))
+
+    def join_calls(self) -> None:
+        """Take what several calls of the model compute at one place of their code as one result.
+
+        A text that is given token by token has the numbers of a whole one then.
+        """
+        if len(self._starts) < 2:
+            return
+        ends = [*self._starts[1:], len(self._results)]
+        calls = [
+            _by_place(self._results[start:end])
+            for start, end in zip(self._starts, ends, strict=True)
+        ]
+        joined: dict[int, Result] = {}
+        for key, last in calls[-1].items():
+            several = [one[key] for one in calls if key in one]
+            inputs = tuple(joined.get(id(one), one) for one in last.inputs)
+            values = np.sort(np.concatenate([one.values for one in several]))
+            joined[id(last)] = replace(last, values=values, inputs=inputs)
+        self._results = list(joined.values())
+        self._found.clear()
+        for one in self._results:
+            self._found[len(one.values)].append(one)
 
     def holds(self, values: Floats, *, known: bool = True) -> bool:
         """Say whether a result has these numbers, in whatever order.
@@ -235,6 +263,16 @@ class Trace(OperationMode):
         return found
 
 
+def _by_place(results: Sequence[Result]) -> dict[tuple[object, ...], Result]:
+    """Return the results of one call by their lines, and their number among those of these."""
+    found: dict[tuple[object, ...], Result] = {}
+    counts: dict[tuple[Place, ...], int] = defaultdict(int)
+    for one in results:
+        found[*one.places, counts[one.places]] = one
+        counts[one.places] += 1
+    return found
+
+
 def _is_one_of(result: Tensor, given: Sequence[Any]) -> bool:
     """Say whether an operation returns a view or a copy of a tensor that it was given."""
     tensors = [one for one in given if isinstance(one, Tensor)]
@@ -301,7 +339,15 @@ def _lines() -> tuple[Place, ...]:
     return tuple(found)
 
 
-def traced(call: Callable[[], Any]) -> tuple[Trace, Any]:
-    """Return the trace of `call`, in double precision throughout, and its result."""
+def traced(call: Callable[[], Any], model: nn.Module | None = None) -> tuple[Trace, Any]:
+    """Return the trace of `call`, in double precision throughout, and its result.
+
+    Several calls of the `model` in it are those of the tokens of one text.
+    """
     with widened(), torch.enable_grad(), Trace() as trace:  # gradients keep torch from fused layers
-        return trace, call()
+        hook = model.register_forward_pre_hook(trace.begin_call) if model else None
+        result = call()
+    if hook is not None:
+        hook.remove()
+    trace.join_calls()
+    return trace, result

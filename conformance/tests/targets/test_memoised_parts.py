@@ -1,0 +1,61 @@
+"""Decoder-only models whose layers get a module that a memoised function keeps for all models."""
+
+from pathlib import Path
+
+import pytest
+from folders import SUPPORT
+
+import attentest
+from attentest.judging.bench import Bench
+from attentest.judging.judge import judge
+from attentest.targets.whole import AdaptedWhole
+
+NANO = (SUPPORT / "wild_language_models" / "nano.py").read_text()
+PLACES = """
+class Places(nn.Module):
+    def __init__(self, rows, width):
+        super().__init__()
+        angles = torch.arange(rows)[:, None] / 10000 ** (torch.arange(0, width, 2) / width)
+        self.register_buffer("table", torch.stack([angles.sin(), angles.cos()], -1).flatten(1))
+
+    def forward(self, places):
+        return self.table[places]
+
+
+@lru_cache(1)
+def places_of(rows, width):
+    return Places(rows, width)
+
+
+@dataclass
+class GPTConfig"""
+SOURCE = NANO.replace("\n@dataclass\nclass GPTConfig", PLACES, 1)
+SOURCE = SOURCE.replace("nn.Embedding(config.block_size, ", "places_of(config.block_size, ")
+SOURCE = SOURCE.replace("import inspect\n", "import inspect\nfrom functools import lru_cache\n", 1)
+
+
+def test_a_memoised_part_is_made_anew_for_each_model(tmp_path: Path) -> None:
+    backend = _adapted(tmp_path, SOURCE)
+    assert "built as fresh(GPT)(config=GPTConfig(" in "\n".join(backend.understood)
+    assert any("what places_of keeps from one model to the next" in one for one in backend.assumed)
+
+
+@pytest.mark.proof
+def test_a_model_with_a_memoised_part_conforms(tmp_path: Path) -> None:
+    bench = Bench.for_status(_adapted(tmp_path, SOURCE))
+    for clause in ("formula", "gradient", "tied-matrix", "half-precision"):
+        assert not judge(bench, f"language_model.{clause}").status.fails_run
+
+
+def test_a_mistake_next_to_a_memoised_part_is_found(tmp_path: Path) -> None:
+    wrong = SOURCE.replace("x = x + self.attn(", "x = self.attn(")
+    bench = Bench.for_status(_adapted(tmp_path, wrong))
+    assert judge(bench, "language_model.formula").status.fails_run
+
+
+def _adapted(folder: Path, source: str) -> AdaptedWhole:
+    path = folder / "own.py"
+    path.write_text(source, encoding="utf-8")
+    made = attentest.adapted(f"{path}:GPT")
+    assert isinstance(made, AdaptedWhole)
+    return made
