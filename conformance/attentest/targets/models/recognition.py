@@ -18,7 +18,7 @@ from attentest.targets.adapt.components import (
     words_of,
 )
 from attentest.targets.adapt.encoders.mixing import Mixed
-from attentest.targets.adapt.encoders.tokens import token_encoder
+from attentest.targets.adapt.encoders.tokens import OfImages, token_encoder
 from attentest.targets.adapt.makers.several import makes_several
 from attentest.targets.adapt.names import ROLES
 from attentest.targets.adapt.parameters.building import DISTINCT
@@ -193,7 +193,7 @@ class Recognition:
         for name, thing in list(vars(self.module).items()):
             try:
                 code = token_encoder(thing, Reading(), name) if _is_class(thing) else None
-            except Mixed:  # it is one, and asked about as that
+            except (Mixed, OfImages):  # it is one, and asked about as that
                 found[name] = (None, set[type]())
                 continue
             except Unclear:

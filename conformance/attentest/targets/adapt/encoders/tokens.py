@@ -11,7 +11,12 @@ import torch
 from torch import nn
 
 from attentest.targets.adapt.code import Code, Inner, code_of
-from attentest.targets.adapt.components import component_guessed, component_named, squashed
+from attentest.targets.adapt.components import (
+    component_guessed,
+    component_named,
+    component_suggested,
+    squashed,
+)
 from attentest.targets.adapt.construction import Construction
 from attentest.targets.adapt.encoders.entering import Entering, Idle, NotRead
 from attentest.targets.adapt.encoders.images import (
@@ -55,6 +60,10 @@ _OF_IMAGES = (
 )
 
 
+class OfImages(Unclear):
+    """Images make the rows of the layers, and no usual ones showed how."""
+
+
 def stack_of(thing: Any, reading: Reading, name: str) -> Code | None:
     """Return the stack in a class that embeds its tokens, None for any other.
 
@@ -84,8 +93,9 @@ def token_encoder(thing: Any, reading: Reading, name: str = "") -> Code | None:
     asked = replace(reading, component="encoder")
     if not found.tables and found.alone and (images := found.of_images(thing, own)):
         return images
-    if not found.tables and found.alone and said == "model" and takes_images(thing):
-        raise Unclear(_OF_IMAGES.format(own, found.layer))
+    if not found.tables and found.alone and takes_images(thing):
+        if said == "model" or component_suggested(own) == "model" or own.lower().endswith("vit"):
+            raise OfImages(_OF_IMAGES.format(own, found.layer))
     if not found.tables and found.alone:
         return code_of(thing, asked, own) if said == "model" else found.of_features(thing, own)
     return found.code(thing, own)
