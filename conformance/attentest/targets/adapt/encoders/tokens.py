@@ -93,9 +93,9 @@ def token_encoder(thing: Any, reading: Reading, name: str = "") -> Code | None:
     asked = replace(reading, component="encoder")
     if not found.tables and found.alone and (images := found.of_images(thing, own)):
         return images
-    if not found.tables and found.alone and takes_images(thing):
-        if said == "model" or component_suggested(own) == "model" or own.lower().endswith("vit"):
-            raise OfImages(_OF_IMAGES.format(own, found.layer))
+    is_model = "model" in (said, component_suggested(own)) or own.lower().endswith("vit")
+    if not found.tables and found.alone and is_model and takes_images(thing):
+        raise OfImages(_OF_IMAGES.format(own, found.layer))
     if not found.tables and found.alone:
         return code_of(thing, asked, own) if said == "model" else found.of_features(thing, own)
     return found.code(thing, own)
