@@ -21,6 +21,7 @@ from attentest.targets.models.combining import (
     MOST,
     combinations,
     demand_documented_masks,
+    nearest,
     said_of_masks,
     varied,
 )
@@ -160,8 +161,7 @@ def infer(built: Building, name: str, doc: str, reading: Reading) -> Inferred:
             if score == SURE:
                 break
     if call is not None and call.conventions.filled:
-        hidden = score == SURE and hides_filling(probe, call.compiled())
-        call = call if hidden else None
+        call = call if score == SURE and hides_filling(probe, call.compiled()) else None
     if call is None:
         if path := _convolved(probe.model, lambda: _best(probe, plain_call, iter([{}]))):
             raise Uncovered(_NO_TEXT.format(name, path))
@@ -184,9 +184,9 @@ def infer(built: Building, name: str, doc: str, reading: Reading) -> Inferred:
     if read.masks and not call.conventions.masks and score < SURE:
         raise Unclear(
             f"{name} takes {' and '.join(read.masks)}, and no form of mask that was tried shows "
-            f"what right masks show: it would be judged without. Say which mask an argument is "
-            f"with --argument source_mask=NAME or target_mask=NAME, or leave it out with --give "
-            f"{next(iter(read.masks))}=None."
+            f"what right masks show: it would be judged without.{nearest(probe, masked_call)} Say "
+            f"which mask an argument is with --argument source_mask=NAME or target_mask=NAME, or "
+            f"leave it out with --give {next(iter(read.masks))}=None."
         )
     if not call.conventions.masks and not reading.anyway:
         _demand_masks(probe, call, name)

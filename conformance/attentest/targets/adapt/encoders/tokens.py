@@ -35,7 +35,7 @@ from attentest.targets.adapt.encoders.wrapping import (
     sequences,
 )
 from attentest.targets.adapt.limits import demand_least_width
-from attentest.targets.adapt.parameters.building import DISTINCT, RATIOS
+from attentest.targets.adapt.parameters.building import DISTINCT, RATIOS, inner_widths
 from attentest.targets.adapt.parameters.layers import is_feed
 from attentest.targets.adapt.parameters.stacks import Layers, lists_of_layers
 from attentest.targets.adapt.parameters.units import Unit, squeezed, units
@@ -148,8 +148,9 @@ class _Found:
             with undisturbed():
                 decodes = reading.component == "decoder"
                 built = _buildable(varied(thing, _SIDES[decodes], reading))
-                sizes = [DISTINCT.but(d_ff=one * DISTINCT.d_model) for one in RATIOS]
-                for tried in [DISTINCT, *sizes]:
+                widths = [one * DISTINCT.d_model for one in RATIOS]
+                widths += inner_widths(built(DISTINCT), DISTINCT)
+                for tried in [DISTINCT, *(DISTINCT.but(d_ff=one) for one in dict.fromkeys(widths))]:
                     module = built(tried)
                     own = units(module, tried.heads)
                     every = lists_of_layers(own, tried)
