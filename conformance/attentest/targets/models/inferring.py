@@ -119,11 +119,9 @@ def _convolved(model: nn.Module, call: Callable[[], object]) -> str:
         if any(isinstance(one, Tensor) and not one.is_floating_point() for one in inputs):
             found.append(path)
 
-    hooks = [
-        one.register_forward_pre_hook(partial(entered, path))
-        for path, one in model.named_modules()
-        if isinstance(one, nn.Conv1d | nn.Conv2d | nn.Conv3d)
-    ]
+    kinds = (nn.Conv1d, nn.Conv2d, nn.Conv3d)
+    held = [(path, one) for path, one in model.named_modules() if isinstance(one, kinds)]
+    hooks = [one.register_forward_pre_hook(partial(entered, path)) for path, one in held]
     if hooks:
         call()
     for hook in hooks:
@@ -179,8 +177,9 @@ def infer(built: Building, name: str, doc: str, reading: Reading) -> Inferred:
     if read.masks and not call.conventions.masks and score < SURE:
         given = filter(None, combinations(read, doc, reading))
         masked_call, found, _ = _best(probe, plain_call, given)
-        if masked_call is not None and found >= score and _hides_source(probe, masked_call):
-            call = masked_call  # its id of padding is known too
+        if masked_call is not None and found >= score:
+            said = {*read.masks} & {*reading.arguments.values()}
+            call = masked_call if said or _hides_source(probe, masked_call) else call
     if read.masks and not call.conventions.masks and score < SURE:
         raise Unclear(
             f"{name} takes {' and '.join(read.masks)}, and no form of mask that was tried shows "
