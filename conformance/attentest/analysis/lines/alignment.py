@@ -111,10 +111,12 @@ class Alignment:
         self.wrong = sorted(self._walk_back(self.final), key=lambda value: value.number)
 
     def _handed_in(self) -> set[int]:
-        """Return the numbers of the masks that the caller makes, and not the code: they are inputs.
+        """Return the numbers of the masks that are made for a whole model: they are its inputs.
 
         Code that goes without one of them lacks the scores that are masked, and not the mask.
         """
+        if self.case.question.probe.component != "model":
+            return set()
         outside = (one for one in self.called() if not one.places)
         masks = (value.array for one in outside for value in one.outputs if is_mask(value.array))
         return {
