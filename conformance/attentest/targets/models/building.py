@@ -32,6 +32,7 @@ from attentest.targets.adapt.names import (
 from attentest.targets.adapt.objects.configuration import Fields
 from attentest.targets.adapt.objects.settings import (
     is_configuration,
+    is_made_of_settings,
     settings_classes,
     settings_doubts,
     settings_near,
@@ -251,7 +252,7 @@ class _Options:
         }
         annotated = [name for name, one in classes.items() if one is parameter.annotation]
         if annotated and not issubclass(classes[annotated[0]], nn.Module | Enum):
-            return () if _is_of_a_mapping(classes[annotated[0]]) else (annotated[0], side)
+            return () if is_made_of_settings(classes[annotated[0]]) else (annotated[0], side)
         if is_configuration(own, self.top):
             held = [name for name in classes if squashed(name).endswith(("config", "cfg", "args"))]
             if len(held) != 1:
@@ -389,16 +390,6 @@ def _is_no_size(own: str, parameter: inspect.Parameter) -> bool:
 def _is_pad_id(name: str, default: Any) -> bool:
     """Say whether an argument is an id of padding whose default is that of no token, as -1 is."""
     return type(default) is int and "pad" in name and "mask" not in name
-
-
-def _is_of_a_mapping(thing: type) -> bool:
-    """Say whether an object of the class `thing` is made of settings that it needs by itself."""
-    needed = {
-        own: one
-        for own, one in constructor_arguments(thing).items()
-        if one.default is inspect.Parameter.empty
-    }
-    return len(needed) == 1 and is_configuration(*needed)
 
 
 def _is_width(default: Any) -> bool:

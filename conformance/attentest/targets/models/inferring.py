@@ -178,8 +178,8 @@ def infer(built: Building, name: str, doc: str, reading: Reading) -> Inferred:
         given = filter(None, combinations(read, doc, reading))
         masked_call, found, _ = _best(probe, plain_call, given)
         if masked_call is not None and found >= score:
-            said = {*read.masks} & {*reading.arguments.values()}
-            call = masked_call if said or _hides_source(probe, masked_call) else call
+            named = {*read.masks} & {*reading.arguments.values()}
+            call = masked_call if named or _hides_source(probe, masked_call) else call
     if read.masks and not call.conventions.masks and score < SURE:
         raise Unclear(
             f"{name} takes {' and '.join(read.masks)}, and no form of mask that was tried shows "
