@@ -17,7 +17,10 @@ from attentest_spec.oracles import ORACLES
 from attentest_spec.parameters import draw, learned_positions, one_vocabulary
 from attentest_spec.setting import Setting
 
-_AXES = ("positional_encoding", "embedding_scale", "norm_placement", "activation", "norm_epsilon")
+_AXES = (
+    *("positional_encoding", "embedding_scale", "norm_placement", "activation", "norm_epsilon"),
+    "norm_epsilon_place",
+)
 _EPSILONS: tuple[Value, ...] = (1e-5, 1e-6, 1e-12)
 CLOSE = 1e-6
 """Largest relative difference between the encoded source and that of the reference."""

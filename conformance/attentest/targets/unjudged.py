@@ -12,7 +12,7 @@ from attentest.targets.adapt.components import squashed, words_of
 
 _MODELS = {
     *("transformer", "transformers", "seq", "model", "translator", "translation", "nmt", "gpt"),
-    *("bert", "bart", "llama", "decoder", "encoder", "lm"),
+    *("bert", "bart", "llama", "decoder", "encoder", "lm", "vit"),
 }
 _HIDING = re.compile(r"(tril|triu|masked_fill)_?")
 _OF_IMAGES = re.compile(
@@ -28,7 +28,7 @@ def looks_like(name: str, thing: Any) -> str:
     of attention where its name ends so; a function that makes a triangle or fills by a mask may be
     a mask.
     """
-    words, used = set(words_of(name)), _names_in(thing)
+    words, used = {*words_of(name), squashed(name)}, _names_in(thing)
     if inspect.isclass(thing):
         called = issubclass(thing, nn.Module) and "forward" in vars(thing)
         if called and words_of(name)[-1:] == ["head"] and {"key", "query", "value"} <= used:

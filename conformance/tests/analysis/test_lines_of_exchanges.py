@@ -62,16 +62,35 @@ RIGHT = ("q @ k.transpose(-2, -1) / math.sqrt(q", "one @ two.transpose(-2, -1) /
 WRONG = (RIGHT[0], "two @ one.transpose(-2, -1) / math.sqrt(one")
 
 
-def judged(folder: Path, *edits: tuple[str, str]) -> Verdict:
-    """Return the verdict on the formula of the code with some edits."""
-    source = SOURCE
+LAYER = """
+
+class EncoderLayer(nn.Module):
+    def __init__(self, d_model, n_heads, d_ff):
+        super().__init__()
+        self.attention = MultiHeadAttention(d_model, n_heads)
+        self.inner, self.outer = nn.Linear(d_model, d_ff), nn.Linear(d_ff, d_model)
+        self.norm1, self.norm2 = nn.LayerNorm(d_model), nn.LayerNorm(d_model)
+
+    def forward(self, x, mask=None):
+        x = self.norm1(x + self.attention(x, mask))
+        return self.norm2(x + self.outer(self.inner(x).relu()))
+"""
+IN_PLACE = ("scores = scores.masked_fill(", "scores.masked_fill_(")
+
+
+def judged(
+    folder: Path, *edits: tuple[str, str], name: str = "MultiHeadAttention", more: str = ""
+) -> Verdict:
+    """Return the verdict on the formula of the code with some edits, and `more` behind it."""
+    source = SOURCE + more
     for old, new in edits:
         assert source.count(old) == 1
         source = source.replace(old, new)
     file = folder / "own.py"
     file.write_text(source, encoding="utf-8")
-    bench = Bench(adapted(f"{file}:MultiHeadAttention", anyway=True))
-    return judge(bench, "multi_head_attention.formula")
+    bench = Bench(adapted(f"{file}:{name}", anyway=True))
+    clause = "encoder.layer-formula" if more else "multi_head_attention.formula"
+    return judge(bench, clause)
 
 
 @pytest.mark.parametrize("edits", [(), KEYS_FIRST, [*NEUTRAL, RIGHT]])
@@ -98,6 +117,20 @@ def test_line_is_that_of_the_exchange(
     assert found.computed == "query and key exchanged"
     assert found.code.startswith(line)
     assert found.confirmed == confirmed
+
+
+@pytest.mark.parametrize("edits", [[PRODUCT], [PRODUCT, IN_PLACE]], ids=["new", "in place"])
+def test_line_of_an_exchange_in_a_layer_is_that_of_the_exchange(
+    edits: list[tuple[str, str]], tmp_path: Path
+) -> None:
+    found = judged(tmp_path, *edits, name="EncoderLayer", more=LAYER).location
+    assert found is not None
+    assert found.computed == "query and key exchanged"
+    assert found.code.startswith("scores = k @ q")
+
+
+def test_right_layer_passes(tmp_path: Path) -> None:
+    assert judged(tmp_path, name="EncoderLayer", more=LAYER).status is Status.PASS
 
 
 def test_softmax_over_the_queries_is_the_softmax(tmp_path: Path) -> None:

@@ -67,6 +67,24 @@ def test_layer_that_holds_a_mask_is_to_blame_and_not_its_caller(tmp_path: Path) 
     assert new in location.code
 
 
+SINGLE = WHOLE.replace("torch.float64)", "torch.float32)")
+
+
+@pytest.mark.proof
+@pytest.mark.parametrize("source", [WHOLE, SINGLE], ids=["float64", "float32"])
+def test_layer_that_leaves_out_a_mask_of_the_target_is_to_blame(
+    source: str, tmp_path: Path
+) -> None:
+    old, new = "self.self_attn(x, x, x, tgt_mask)", "self.self_attn(x, x, x, None)"
+    assert source.count(old) == 1
+    wrong = source.replace(old, new)
+    location = first_line(tmp_path, "make_model", wrong, "model.formula")
+    assert location is not None
+    assert new in location.code
+    assert location.computed == "scores without the mask"
+    assert location.confirmed
+
+
 @pytest.mark.proof
 def test_last_norm_is_not_confirmed_where_what_it_is_given_is_wrong(tmp_path: Path) -> None:
     old = "return self.linears[-1]("

@@ -85,7 +85,22 @@ BY_DEFAULT = VIT.replace(
 ).replace("(image_size", "(input_size")
 
 
-@pytest.mark.parametrize("source", [SHORT, BY_DEFAULT], ids=["short", "by default"])
+COUNTED = (
+    VIT.replace("self, image_size", "self, image_shape").replace("(image_size", "(image_shape")
+).replace("num_classes", "number_classes")
+FILTERS = VIT.replace("mlp_dim", "mlp_filters").replace(
+    "dim, heads, mlp", "dim, d_hidden, heads, mlp"
+)
+FILTERS = FILTERS.replace("depth, heads, mlp", "depth, d_hidden, heads, mlp").replace(
+    "Attention(dim, heads)", "Attention(d_hidden, heads)"
+)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [SHORT, BY_DEFAULT, COUNTED, FILTERS],
+    ids=["short", "by default", "counted", "filters"],
+)
 def test_sizes_of_images_by_other_names_are_no_sizes_of_the_model(
     source: str, tmp_path: Path
 ) -> None:
@@ -177,3 +192,12 @@ def test_a_class_that_refuses_widths_of_its_sines_is_a_question(tmp_path: Path) 
 def test_a_width_beside_a_height_is_that_of_images() -> None:
     assert is_of_images("width", ["height", "width", "dim"])
     assert not is_of_images("width", ["patchsize", "width", "layers"])
+
+
+def test_images_that_no_usual_size_fits_are_a_question_by_any_name(tmp_path: Path) -> None:
+    odd = VIT.replace("self, image_size, patch_size", "self, patch_size").replace(
+        "(image_size // patch_size) ** 2", "1001"
+    )
+    for name in ("ViT", "VisionTransformer"):
+        with pytest.raises(Unclear, match=f"{name} takes images, and its layers are what can be"):
+            adapted(tmp_path, name, odd.replace("class ViT", f"class {name}"))

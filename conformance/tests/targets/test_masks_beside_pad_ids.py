@@ -3,7 +3,8 @@
 from pathlib import Path
 
 import pytest
-from mistaken_code import adapted, broken
+from folders import SUPPORT
+from mistaken_code import adapted, broken, edited
 from proof import share
 
 from attentest.targets.adapt import Unclear
@@ -72,3 +73,32 @@ def test_mistakes_of_masks_are_asked_about_or_detected(
     except Unclear:
         return
     assert broken(backend, *CLAUSES)
+
+
+OWN = (SUPPORT / "wild_models" / "one_pad.py").read_text(encoding="utf-8")
+OF_QUERIES = edited(
+    OWN,
+    ("(dot + hidden)", "dot.masked_fill(hidden < 0, -1e9)"),
+    ("forward(self, src, tgt)", "forward(self, src, tgt, future_mask=None)"),
+    (
+        "        own = (tgt != self.pad_id).to(dtype)[:, None, :] * past\n",
+        "        own = (tgt != self.pad_id).to(dtype)[:, None, :].expand(-1, t, -1)\n"
+        "        if future_mask is not None:\n"
+        "            past = (~future_mask).to(dtype).expand(t, t)\n"
+        "            own = (tgt != self.pad_id).to(dtype)[:, :, None] * past\n",
+    ),
+)
+"""Wrong: beside a mask of later steps, that of padding hides the rows of queries."""
+
+
+@pytest.mark.proof
+def test_question_on_a_mask_names_its_nearest_form_and_its_answer_is_judged(tmp_path: Path) -> None:
+    with pytest.raises(
+        Unclear, match=r"future_mask as True blocks; \(T, T\): it does not hide pad"
+    ):
+        adapted(tmp_path, "Transformer", OF_QUERIES)
+    said = {"target_mask": "future_mask"}
+    backend = adapted(tmp_path, "Transformer", OF_QUERIES, arguments=said)
+    assert broken(backend, "model.formula")
+    right = OF_QUERIES.replace("to(dtype)[:, :, None]", "to(dtype)[:, None, :]")
+    assert not broken(adapted(tmp_path, "Transformer", right), "model.formula")

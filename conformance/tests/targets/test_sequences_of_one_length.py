@@ -49,3 +49,39 @@ def test_models_of_one_length_that_see_their_padding_are_a_question(tmp_path: Pa
 def test_models_of_one_length_are_a_question_under_strict(tmp_path: Path) -> None:
     with pytest.raises(Unclear, match="sequences of its greatest length alone"):
         adapted(tmp_path, "Transformer", CODE, strict=True)
+
+
+PART = """
+import torch
+from torch import nn
+
+
+class MultiHeadAttention(nn.Module):
+    def __init__(self, num_heads, sequence_length, hidden_size):
+        super().__init__()
+        self.heads, self.rows = num_heads, sequence_length
+        width = hidden_size
+        self.query, self.key = nn.Linear(width, width), nn.Linear(width, width)
+        self.value, self.out = nn.Linear(width, width), nn.Linear(width, width)
+
+    def split(self, x):
+        return x.view(len(x), self.rows, self.heads, -1).transpose(1, 2)
+
+    def forward(self, x):
+        q, k, v = self.split(self.query(x)), self.split(self.key(x)), self.split(self.value(x))
+        weights = (q @ k.transpose(-2, -1) / q.size(-1) ** 0.5).softmax(-1)
+        return self.out((weights @ v).transpose(1, 2).flatten(2))
+"""
+
+
+def test_parts_of_one_length_are_a_question_that_names_it(tmp_path: Path) -> None:
+    with pytest.raises(
+        Unclear, match="takes sequences of its greatest length alone: a call with 5"
+    ):
+        adapted(tmp_path, "MultiHeadAttention", PART)
+    right = PART.replace("self.rows, self.heads", "x.size(1), self.heads")
+    assert not broken(
+        adapted(tmp_path, "MultiHeadAttention", right), "multi_head_attention.formula"
+    )
+    wrong = right.replace(" / q.size(-1) ** 0.5", "")
+    assert broken(adapted(tmp_path, "MultiHeadAttention", wrong), "multi_head_attention.formula")

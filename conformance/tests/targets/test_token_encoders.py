@@ -1,5 +1,6 @@
 """Encoders that embed their tokens themselves: the stack of layers in them is judged."""
 
+import contextlib
 import importlib.util
 from pathlib import Path
 from typing import Any
@@ -99,6 +100,28 @@ def test_mistakes_in_encoders_are_detected(
     assert old in source
     (tmp_path / file).write_text(source.replace(old, new))
     assert broken(adapted(tmp_path, f"{file}:{name}"), effort=0.6)
+
+
+INNER = ("d_model, d_ff)", "d_model, 96)"), ("Linear(d_ff, d_model)", "Linear(96, d_model)")
+
+
+@pytest.mark.proof
+def test_layers_with_a_fixed_inner_width_are_read_behind_their_tokens(tmp_path: Path) -> None:
+    source = (WILD / "encoder.py").read_text()
+    for old, new in (
+        *INNER,
+        ("num_heads, d_ff, max_len", "num_heads, max_len"),
+        (", d_ff, dr", ", dr"),
+    ):
+        assert old in source
+        source = source.replace(old, new)
+    (tmp_path / "fixed.py").write_text(source)
+    backend = adapted(tmp_path, "fixed.py:Encoder")
+    assert "its inner layer is always 96 wide" in "\n".join(backend.understood)
+    assert not broken(backend)
+    (tmp_path / "wrong.py").write_text(source.replace("torch.relu(self.linear1", "(self.linear1"))
+    with contextlib.suppress(Unclear):
+        assert broken(adapted(tmp_path, "wrong.py:Encoder"))
 
 
 def test_layers_with_another_input_beside_the_first_are_one_question(tmp_path: Path) -> None:

@@ -87,6 +87,32 @@ def test_object_of_a_parser_has_the_fields_that_are_read(tmp_path: Path) -> None
     assert status(backend, "formula") is Status.PASS
 
 
+OF_A_TABLE = """
+
+class Config:
+    def __init__(self, config_dict):
+        for name, value in config_dict.items():
+            setattr(self, name, int(value))
+"""
+SPECIAL = (LAST, f"        self.ids = args.sos_idx, args.eos_idx\n{LAST}")
+
+
+@pytest.mark.proof
+def test_settings_made_of_a_table_are_replaced_by_the_fields_that_are_read(tmp_path: Path) -> None:
+    made = ("from torch.nn import functional\n", f"from torch.nn import functional\n{OF_A_TABLE}")
+    backend = adapted(tmp_path, made, ("(self, args", "(self, args: Config"), SPECIAL)
+    assert "sos_idx=-1, eos_idx=-1" in understood(backend)
+    assert status(backend, "formula") is Status.PASS
+
+
+def test_an_activation_of_settings_is_a_name(tmp_path: Path) -> None:
+    backend = adapted(
+        tmp_path,
+        (LAST, f"        self.activation = getattr(functional, args.hidden_act)\n{LAST}"),
+    )
+    assert "hidden_act='relu'" in understood(backend)
+
+
 def test_number_that_nothing_says_is_asked_for(tmp_path: Path) -> None:
     scale = ("math.sqrt(args.encoder_embed_dim)", "args.embed_factor")
     with pytest.raises(Unclear, match="has no attribute 'embed_factor'"):

@@ -103,12 +103,28 @@ class Alignment:
             self.known[value.number] = pieces
             for piece in pieces:
                 matched.add(piece)
-        computed = {one for one in matched.whole if one != target.number}
+        computed = {one for one in matched.whole if one != target.number} | self._handed_in()
         self.covered = covered(
             [one for one in formula.steps if one.number in self.needed], computed
         )
         self.covered |= {one.number for one in formula.steps if one.is_leaf}
         self.wrong = sorted(self._walk_back(self.final), key=lambda value: value.number)
+
+    def _handed_in(self) -> set[int]:
+        """Return the numbers of the masks that are made for a whole model: they are its inputs.
+
+        Code that goes without one of them lacks the scores that are masked, and not the mask.
+        """
+        if self.case.question.probe.component != "model":
+            return set()
+        outside = (one for one in self.called() if not one.places)
+        masks = (value.array for one in outside for value in one.outputs if is_mask(value.array))
+        return {
+            piece.step.number
+            for mask in masks
+            for piece in self.matcher.pieces(mask)
+            if is_mask(piece.step.value)
+        }
 
     @property
     def covered_steps(self) -> set[int]:

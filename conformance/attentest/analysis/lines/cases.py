@@ -35,7 +35,8 @@ class Case:
     """One call among the steps of an example, and the formula that it has to follow.
 
     `first` holds the number of the first operation of the call, once it has run. `coarse` code
-    computes in single precision inside, whatever it is given.
+    computes in single precision inside, whatever it is given. A `strict` case allows no rounding
+    for tables of positions in single precision: the reference has the same.
     """
 
     subject: Subject
@@ -45,12 +46,13 @@ class Case:
     choices: Choices
     first: list[int] = field(default_factory=list)
     coarse: bool = False
+    strict: bool = False
 
     @cached_property
     def tolerance(self) -> float:
         """The relative tolerance of the arithmetic; 0 where it is too coarse to tell steps."""
         probe = self.question.probe
-        table = self.choices.position_arithmetic == "float32"
+        table = self.choices.position_arithmetic == "float32" and not self.strict
         single = self.coarse or (table and probe.component in _WITH_POSITIONS)
         coarse = "float32" if single else ""
         return TOLERANCES.get(coarse or arithmetic(probe, self.choices), 0.0)
@@ -204,17 +206,26 @@ class Case:
 _WITH_POSITIONS = ("positional_encoding", "model")
 
 
-def wrong_calls(subject: Subject, steps: Sequence[Action]) -> Iterator[Case]:
+def wrong_calls(
+    subject: Subject, steps: Sequence[Action], *, strict: bool = False
+) -> Iterator[Case]:
     """Yield the calls among `steps` whose answer is known to differ from the reference's."""
     for number, step in enumerate(steps):
         if step.question is None or isinstance(step.outcome, BaseException):
             continue
-        case = Case(subject, steps, number, step.question, subject.choices)
+        case = Case(subject, steps, number, step.question, subject.choices, strict=strict)
         try:
             if case.tolerance and case.target is not None and not case.drops:
                 yield case
         except (ValueError, LookupError, ArithmeticError, AssertionError, TypeError):
             continue  # the reference refuses it, or lacks parameters
+
+
+def slightly_wrong(subject: Subject, steps: Sequence[Action]) -> Case | None:
+    """Return the first call that only the rounding of a table in single precision would excuse."""
+    if subject.choices.position_arithmetic != "float32":
+        return None
+    return next(wrong_calls(subject, steps, strict=True), None)
 
 
 def own_cases(

@@ -67,9 +67,9 @@ def is_transposed(alignment: Alignment, value: Value) -> bool:
 
 def _orders(alignment: Alignment, piece: Piece, array: Array) -> list[Order]:
     """Return the layouts in which `array` is scores, [] where queries may come before keys."""
-    query, key = piece.axes.find("Q"), piece.axes.find("K")
+    query, key = _axes(piece)
     shape = piece.value.shape
-    if min(query, key) < 0 or shape[query] < 2 or shape[query] != shape[key]:
+    if query < 0 or shape[query] < 2 or shape[query] != shape[key]:
         return []
     close = [
         order
@@ -79,13 +79,22 @@ def _orders(alignment: Alignment, piece: Piece, array: Array) -> list[Order]:
     return close if all(one.index(query) > one.index(key) for one in close) else []
 
 
+def _axes(piece: Piece) -> tuple[int, int]:
+    """Return the axes of the queries, which the formula has before those of the keys; -1 for none.
+
+    In a layer and in a stack the queries have the letter of its sequence.
+    """
+    key = piece.axes.find("K")
+    return (key - 1, key) if key > 0 and piece.axes[key - 1] in "QLTS" else (-1, -1)
+
+
 def _transposed(alignment: Alignment, operation: Operation) -> tuple[Step | None, Array]:
     """Return the step of scores whose transpose `operation` computes, and them the right way."""
     array = operation.outputs[0].array
     for piece in alignment.known.get(operation.outputs[0].number, ()):
         found = _orders(alignment, piece, array) if len(piece.step.inputs) == 2 else []
         if found and len(operation.outputs) == 1:
-            query, key = piece.axes.index("Q"), piece.axes.index("K")
+            query, key = _axes(piece)
             other = {query: key, key: query}
             order = tuple(other.get(one, one) for one in found[0])
             return piece.step, arranged(piece.value, order, array.shape)

@@ -9,7 +9,7 @@ import numpy as np
 
 from attentest.analysis.lines.alignment import Alignment
 from attentest.analysis.lines.callers import differing_call, giver_of_axis, takes_each_once
-from attentest.analysis.lines.cases import TOLERANCES, Case, own_cases, wrong_calls
+from attentest.analysis.lines.cases import TOLERANCES, Case, own_cases, slightly_wrong, wrong_calls
 from attentest.analysis.lines.earlier import (
     is_earliest,
     mask_made_before,
@@ -95,7 +95,7 @@ def locate(
     are the lines found so far, by component. Where no call is among the steps, parameters of the
     `component` may be too many.
     """
-    wrong = next(wrong_calls(subject, steps), None)
+    wrong = next(wrong_calls(subject, steps), None) or slightly_wrong(subject, steps)
     if wrong is None:
         if component and all(one.question is None for one in steps):
             return _of_parameters(subject, component)

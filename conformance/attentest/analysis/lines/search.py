@@ -101,8 +101,13 @@ def _exchanged(alignment: Alignment) -> Iterator[Finding]:
 
 
 def _exchanged_before(alignment: Alignment, finding: Finding) -> Finding:
-    """Return where queries and keys are exchanged, if `finding` is made from such scores."""
-    if not any(is_transposed(alignment, one) for one in finding.operation.inputs):
+    """Return where queries and keys are exchanged, if `finding` is made from such scores.
+
+    A mask may be put on them before: masked scores are not those of the formula in any order.
+    """
+    made = [one.made for one in finding.operation.inputs if one.made is not None]
+    before = [*finding.operation.inputs, *(one for each in made for one in each.inputs)]
+    if not any(is_transposed(alignment, one) for one in before):
         return finding
     found = next((one for one in _exchanged(alignment) if one.cures(alignment)), None)
     return found or replace(finding, open=True)

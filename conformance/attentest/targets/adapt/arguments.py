@@ -95,7 +95,11 @@ def read(name: str, component: str, signature: inspect.Signature, reading: Readi
     left = [one for one in free if one not in roles.values()]
     padding = next((one for one in left if squashed(one) in PADDING), "")
     padding = padding if "mask" in roles else ""
-    derived = [one for one in left if own[one] and squashed(one) in KEY_WIDTH]
+    derived = [
+        one
+        for one in left
+        if squashed(one) in KEY_WIDTH and (own[one] or _is_width(component, signature, one))
+    ]
     computed = values_that_follow(component, [one for one in left if own[one]])
     for one in left:
         if own[one] and one not in derived and squashed(one) in OFF:
@@ -157,6 +161,14 @@ def _is_flag(signature: inspect.Signature, argument: str) -> bool:
     """Say whether an argument called a mask is a flag by its default: it holds no entries."""
     default = signature.parameters[argument].default
     return isinstance(default, bool) and "mask" in squashed(argument)
+
+
+def _is_width(component: str, signature: inspect.Signature, argument: str) -> bool:
+    """Say whether a width of keys with a default, as in `dk=64`, is that of one design.
+
+    Its callers give the width of their heads: attention by itself is called with its own.
+    """
+    return component == "attention" and type(signature.parameters[argument].default) is int
 
 
 def _check(name: str, own: Collection[str], reading: Reading, roles: Collection[str]) -> None:

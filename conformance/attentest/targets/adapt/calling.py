@@ -129,8 +129,7 @@ def _with_layout(code: Code, adapter: Adapter, reading: Reading) -> tuple[Probe,
 def _placed(code: Code, adapter: Adapter, only: str) -> tuple[Probe, Adapter, int]:
     """Return a probe and the adapter in a layout that fits, with the number of keys that did.
 
-    Unlike lengths are tried first; code that takes equal ones alone is for the clauses to tell.
-    Raises Unclear with what every call raised where none fits.
+    Different lengths are tried first; equal ones alone are for the clauses. Unclear if none fits.
     """
     why: list[str] = []
     for ways in (with_masks(adapter), with_optional_masks(adapter)):
@@ -152,6 +151,7 @@ def _placed(code: Code, adapter: Adapter, only: str) -> tuple[Probe, Adapter, in
     demand_runnable(code.name, why[0], code.thing)
     demand_network(code.name, code.component, probe)
     demand_vectors(code.name, probe, adapter)
+    lengths.demand_any_length(code, adapter)
     left = ", ".join(_unnamed(adapter))
     without = f", and without {left} (None by default)" if left else ""
     raise Unclear(

@@ -28,7 +28,8 @@ _NAMES = {
         "feedforwardnetwork feedforwardnet feedforwardlayer feedforwardblock "
         "positionwisefeedforwardnetwork positionwisefeedforwardlayer poswiseffn "
         "positionwisefeedforwardnet swiglu geglu reglu swiglufeedforward swigluffn swiglumlp "
-        "gatedfeedforward gatedmlp gatedffn gegluffn geglufeedforward geglumlp"
+        "gatedfeedforward gatedmlp gatedffn gegluffn geglufeedforward geglumlp "
+        "feedfoward feedfowardlayer feedfowardblock feedfowardnetwork"
     ),
     "mixture_of_experts": (
         "mixtureofexperts mixtureofexpert moe moelayer moeblock moemlp moeffn moefeedforward "

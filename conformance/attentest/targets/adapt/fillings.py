@@ -2,6 +2,7 @@
 
 import inspect
 import math
+import re
 import typing
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
@@ -239,6 +240,8 @@ def _size(name: str, component: str, held: Collection[str]) -> str:
         return "heads"  # of layers: as many as there are heads of queries
     other = () if component == "mixture_of_experts" else OF_EXPERTS
     found = [size for size, names in SIZES.items() if name in names and size not in other]
+    if found == ["d_ff"] and _is_of_heads(name, component, held):
+        return "d_model"
     if len(found) < 2:
         return found[0] if found else ""
     if "feed_forward" not in inside(component) or any(
@@ -251,6 +254,23 @@ def _size(name: str, component: str, held: Collection[str]) -> str:
 
 _ROWS, _COLUMNS = words("nembed nembd nembeds"), words("dembed dembd embeddim embeddingdim dmodel")
 """Names of a number of rows of an embedding, beside those of its width."""
+
+_OF_NETWORKS = re.compile(r"ff|mlp|feed|intermediate")
+"""Words that say a feed-forward network."""
+
+
+def _is_of_heads(name: str, component: str, held: Collection[str]) -> bool:
+    """Say whether an inner width such as "d_hidden" is that of all heads of attention.
+
+    It is where no feed-forward network is inside, or where another argument has the width of that.
+    """
+    if "feed_forward" not in inside(component):
+        return component == "multi_head_attention"
+    others = [one for one in held if one != name and _OF_NETWORKS.search(one)]
+    sized = any(one in INNER or size_by_words(one, component) == "d_ff" for one in others)
+    attends = "multi_head_attention" in inside(component)
+    return attends and "hid" in name and not _OF_NETWORKS.search(name) and sized
+
 
 _ONE_LAYER = ("encoderlayer", "decoderlayer")
 """Names of a number of layers, or of one layer."""

@@ -363,7 +363,7 @@ NORM_FACTORIES = words(
 
 CLASSES = words(
     "numclasses nclasses nclass classes numlabels nlabels numclass labels nbclasses nbclass "
-    "nbrclasses outclasses"
+    "nbrclasses outclasses numberclasses numberofclasses numofclasses noofclasses nbofclasses"
 )
 """The number of classes that the head of an encoder tells apart: heads are not judged."""
 

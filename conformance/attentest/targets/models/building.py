@@ -21,6 +21,7 @@ from torch import nn
 from attentest.targets.adapt.components import component_named, part_named, squashed, words_of
 from attentest.targets.adapt.fillings import filling_of, is_head_width, is_no_number
 from attentest.targets.adapt.names import (
+    ACTIVATION,
     EPSILON,
     HEAD_WIDTH,
     LOSS_SIZES,
@@ -31,6 +32,7 @@ from attentest.targets.adapt.names import (
 from attentest.targets.adapt.objects.configuration import Fields
 from attentest.targets.adapt.objects.settings import (
     is_configuration,
+    is_made_of_settings,
     settings_classes,
     settings_doubts,
     settings_near,
@@ -44,7 +46,12 @@ from attentest.targets.constants.numbers_read import HEAD_WIDTH_CODE
 from attentest.targets.kernels import demand_runnable
 from attentest.targets.language_models.construction.plain_values import words_for
 from attentest.targets.models.configurations import Configurations
-from attentest.targets.models.size_names import size_by_words, sizes_named
+from attentest.targets.models.size_names import (
+    NO_TOKEN,
+    is_special_id,
+    size_by_words,
+    sizes_named,
+)
 from attentest.targets.models.tables.vocabularies import Vocabulary, with_vocabularies
 from attentest.targets.models.trials import Building, around, trial
 from attentest.targets.neighbours import named_builders
@@ -221,7 +228,9 @@ class _Options:
             return
         if name in ON:
             yield repr(ON[name])
-        if name in HEAD_WIDTH or is_head_width(name, parameter.default, arguments):
+        elif is_special_id(name):
+            yield NO_TOKEN
+        elif name in HEAD_WIDTH or is_head_width(name, parameter.default, arguments):
             yield HEAD_WIDTH_CODE
         elif name in RATIO:
             yield "4"
@@ -243,7 +252,7 @@ class _Options:
         }
         annotated = [name for name, one in classes.items() if one is parameter.annotation]
         if annotated and not issubclass(classes[annotated[0]], nn.Module | Enum):
-            return annotated[0], side
+            return () if is_made_of_settings(classes[annotated[0]]) else (annotated[0], side)
         if is_configuration(own, self.top):
             held = [name for name in classes if squashed(name).endswith(("config", "cfg", "args"))]
             if len(held) != 1:
@@ -363,6 +372,10 @@ def _usual(name: str) -> str | None:
         return "1e-6"
     if "smooth" in squashed(name) and squashed(name) in LOSS_SIZES:
         return "0.0"  # its loss is judged by itself
+    if is_special_id(squashed(name)):
+        return NO_TOKEN
+    if squashed(name) in ACTIVATION:
+        return repr("relu")  # in settings it is the key of a table, or the name of a function
     found = filling_of(name, required, "model", Reading(), ())
     return None if found is None or found.code else repr(found.value(DISTINCT))
 

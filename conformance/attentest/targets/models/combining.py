@@ -6,7 +6,9 @@ from itertools import islice, product
 from attentest.targets.adapt.masks import meanings_by_words
 from attentest.targets.adapt.reading import Reading, Unclear
 from attentest.targets.models import arguments
+from attentest.targets.models.calling import Call
 from attentest.targets.models.forms import LENGTHS, Form, forms
+from attentest.targets.models.probing import Probe, shown
 
 MOST = 600
 """Limit of the combinations of masks that are tried."""
@@ -62,6 +64,26 @@ def varied(
     meanings = [reading.mask] if reading.mask else ()
     for own in masks:
         yield from ({**masks, own: form} for form in forms(read.masks[own], meanings))
+
+
+_SHOWN = (
+    "hide later steps of the target",
+    "leave the earlier ones",
+    "hide padding of the source",
+    "leave its other tokens",
+    "hide padding of the target",
+)
+"""The properties of right masks, as :func:`shown` yields them."""
+
+
+def nearest(probe: Probe, call: Call | None) -> str:
+    """Return the masks of the call that shows most, and what they fail to do, "" for none."""
+    if call is None:
+        return ""
+    given = " and ".join(f"{own} as {one.words}" for own, one in call.conventions.masks.items())
+    found = zip(_SHOWN, shown(probe, call.compiled()), strict=True)
+    missing = [what for what, is_shown in found if not is_shown]
+    return f" The nearest is {given}: it does not {' nor '.join(missing)}."
 
 
 def said_of_masks(

@@ -21,6 +21,7 @@ from attentest.targets.models.combining import (
     MOST,
     combinations,
     demand_documented_masks,
+    nearest,
     said_of_masks,
     varied,
 )
@@ -118,11 +119,9 @@ def _convolved(model: nn.Module, call: Callable[[], object]) -> str:
         if any(isinstance(one, Tensor) and not one.is_floating_point() for one in inputs):
             found.append(path)
 
-    hooks = [
-        one.register_forward_pre_hook(partial(entered, path))
-        for path, one in model.named_modules()
-        if isinstance(one, nn.Conv1d | nn.Conv2d | nn.Conv3d)
-    ]
+    kinds = (nn.Conv1d, nn.Conv2d, nn.Conv3d)
+    held = [(path, one) for path, one in model.named_modules() if isinstance(one, kinds)]
+    hooks = [one.register_forward_pre_hook(partial(entered, path)) for path, one in held]
     if hooks:
         call()
     for hook in hooks:
@@ -160,8 +159,7 @@ def infer(built: Building, name: str, doc: str, reading: Reading) -> Inferred:
             if score == SURE:
                 break
     if call is not None and call.conventions.filled:
-        hidden = score == SURE and hides_filling(probe, call.compiled())
-        call = call if hidden else None
+        call = call if score == SURE and hides_filling(probe, call.compiled()) else None
     if call is None:
         if path := _convolved(probe.model, lambda: _best(probe, plain_call, iter([{}]))):
             raise Uncovered(_NO_TEXT.format(name, path))
@@ -179,14 +177,15 @@ def infer(built: Building, name: str, doc: str, reading: Reading) -> Inferred:
     if read.masks and not call.conventions.masks and score < SURE:
         given = filter(None, combinations(read, doc, reading))
         masked_call, found, _ = _best(probe, plain_call, given)
-        if masked_call is not None and found >= score and _hides_source(probe, masked_call):
-            call = masked_call  # its id of padding is known too
+        if masked_call is not None and found >= score:
+            named = {*read.masks} & {*reading.arguments.values()}
+            call = masked_call if named or _hides_source(probe, masked_call) else call
     if read.masks and not call.conventions.masks and score < SURE:
         raise Unclear(
             f"{name} takes {' and '.join(read.masks)}, and no form of mask that was tried shows "
-            f"what right masks show: it would be judged without. Say which mask an argument is "
-            f"with --argument source_mask=NAME or target_mask=NAME, or leave it out with --give "
-            f"{next(iter(read.masks))}=None."
+            f"what right masks show: it would be judged without.{nearest(probe, masked_call)} Say "
+            f"which mask an argument is with --argument source_mask=NAME or target_mask=NAME, or "
+            f"leave it out with --give {next(iter(read.masks))}=None."
         )
     if not call.conventions.masks and not reading.anyway:
         _demand_masks(probe, call, name)

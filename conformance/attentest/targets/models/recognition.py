@@ -18,10 +18,10 @@ from attentest.targets.adapt.components import (
     words_of,
 )
 from attentest.targets.adapt.encoders.mixing import Mixed
-from attentest.targets.adapt.encoders.tokens import token_encoder
+from attentest.targets.adapt.encoders.tokens import OfImages, token_encoder
 from attentest.targets.adapt.makers.several import makes_several
 from attentest.targets.adapt.names import ROLES
-from attentest.targets.adapt.parameters.building import DISTINCT
+from attentest.targets.adapt.parameters.building import DISTINCT, RATIOS
 from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.adapt.reading import Reading, Unclear
 from attentest.targets.adapt.training.in_files import component_in_file
@@ -134,7 +134,9 @@ class Recognition:
         if makes_several(name, thing, Reading()):
             return {"component": "target_mask"}
         if name in self._encoders:
-            return {"component": "encoder"}
+            # With an inner width of its own, the body of a model of one text is a part of that.
+            is_body = inside in self._language_models and _has_own_width(self._encoders[name][0])
+            return {"component": "", "inside": inside} if is_body else {"component": "encoder"}
         if is_whole(name, thing):
             # It has one text, and no side, or is made by a function, alone or as a part.
             bodies = {*self._language_models, *self._encoders, *self._makers.values()}
@@ -193,7 +195,7 @@ class Recognition:
         for name, thing in list(vars(self.module).items()):
             try:
                 code = token_encoder(thing, Reading(), name) if _is_class(thing) else None
-            except Mixed:  # it is one, and asked about as that
+            except (Mixed, OfImages):  # it is one, and asked about as that
                 found[name] = (None, set[type]())
                 continue
             except Unclear:
@@ -304,6 +306,13 @@ def _names(owner: type, thing: Any) -> bool:
 def _is_one(part: type, thing: Any) -> bool:
     """Say whether a class of a model is `thing`, or that of a copy with other constants."""
     return part is thing or is_copy_of(part, thing)
+
+
+def _has_own_width(model: nn.Module | None) -> bool:
+    """Say whether a stack has an inner width that no size says, and no usual ratio of widths."""
+    usual = {DISTINCT.d_ff, *(ratio * DISTINCT.d_model for ratio in RATIOS)}
+    held = {length for one in model.parameters() for length in one.shape} if model else usual
+    return usual.isdisjoint(held)
 
 
 def _is_class(thing: Any) -> bool:

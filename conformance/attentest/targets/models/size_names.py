@@ -59,7 +59,8 @@ _PATTERNS = {
     + r"(transformer)?(layers?|blocks?|stacks?|depth)(num|number|count)?$"
     r"|(num|number|n|total)(of)?(encoders?|decoders?)$",
     "d_ff": r"(d|dim|n|hidden|size)?(of)?(ff|ffn|pff|fc|mlp|pf|feedforward|feedfwd|intermediate|"
-    r"inner)(net|network|layer)?(hidden|hid|inner)?(dim|size|dimension|dimensionality|width|features|units|d)?$",
+    r"inner)(net|network|layer)?(hidden|hid|inner)?(dim|size|dimension|dimensionality|width|features|units|filters|"
+    r"d)?$",
     "d_model": r"(d|dim|n)?(of)?(model|emb|embed|embedding|word|wordvec|token|hid|hidn|hidden|"
     r"latent|feature)(vec|vector|layer|model)?(dim|size|dimension|dimensions|width|d|units)?$"
     r"|n" + _OF_SIDE + r"state$|(num|n)(of)?modeldims?$|h(dim|size)$",
@@ -68,6 +69,20 @@ _PATTERNS = {
 """The words of names that no list has, and what they mean."""
 LONE_WIDTHS = ("hdim", "hsize")
 """Names that are the width of the model where no other is, and may be that of a head else."""
+
+
+NO_TOKEN = "-1"
+"""The id that a model gets for each special token: no token of a call is one."""
+
+_SPECIAL = re.compile(
+    r"(src|source|tgt|trg|target|enc|dec|input|output)?"
+    r"(sos|bos|eos|unk|start|end|begin|stop)(token)?(id|idx|index|ix)"
+)
+
+
+def is_special_id(name: str) -> bool:
+    """Say whether an argument is the id of a token that begins or ends a text, or is unknown."""
+    return _SPECIAL.fullmatch(name) is not None
 
 
 def sizes_named(name: str, held: Collection[str], side: str) -> Iterator[str]:

@@ -7,10 +7,10 @@ from attentest.targets.adapt.names import words
 IMAGE_SIZE = words(
     "imagesize imgsize imageheight imagewidth imgheight imgwidth imageresolution inputresolution "
     "imgresolution imageres imgres imgdim imagedim inputsize inputresolution resolution "
-    "imsize imres imheight imwidth imgsz imagesz imdim"
+    "imsize imres imheight imwidth imgsz imagesz imdim imageshape imgshape imshape"
 )
 """The height and width of images."""
-_PATCH_SIZE = words("patchsize patchheight patchwidth patchdim patchlen psize patch")
+PATCH_SIZE = words("patchsize patchheight patchwidth patchdim patchlen psize patch")
 _CHANNELS = words(
     "imchannels imgchannels imagechannels numchannels nchannels inchans inchan colorchannels "
     "numinputchannels"
@@ -19,7 +19,7 @@ _LOOSE_CHANNELS = words("channels inchannels inputchannels cin inch inc channel 
 IMAGES: Mapping[str, int] = {
     **dict.fromkeys(IMAGE_SIZE, 16),
     **dict.fromkeys(("height", "width"), 16),
-    **dict.fromkeys(_PATCH_SIZE, 4),
+    **dict.fromkeys(PATCH_SIZE, 4),
     **dict.fromkeys([*_CHANNELS, *_LOOSE_CHANNELS], 3),
     **dict.fromkeys(words("numpatches npatches numpatch numofpatches numberofpatches"), 16),
 }
@@ -31,6 +31,6 @@ def is_of_images(own: str, held: Collection[str]) -> bool:
     if own in ("height", "width"):  # a width alone is that of the model
         return {"height", "width"} <= set(held)
     if own in _LOOSE_CHANNELS or own in ("inputsize", "resolution", "patch", "patchdim"):
-        sized = [*IMAGE_SIZE, *_PATCH_SIZE]
+        sized = [*IMAGE_SIZE, *PATCH_SIZE]
         return any(one in sized and one != own for one in held)
     return own in IMAGES

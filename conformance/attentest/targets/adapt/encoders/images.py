@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from attentest.targets.adapt.code import Inner
 from attentest.targets.adapt.components import squashed
-from attentest.targets.adapt.encoders.image_names import IMAGE_SIZE, IMAGES
+from attentest.targets.adapt.encoders.image_names import IMAGE_SIZE, IMAGES, PATCH_SIZE
 from attentest.targets.adapt.encoders.seen import Seen
 from attentest.targets.adapt.encoders.stack import is_same, replaced
 from attentest.targets.adapt.encoders.wrapping import BATCH, Wrapping, required
@@ -101,8 +101,9 @@ class ImageWrapping(Wrapping):
 
 
 def takes_images(thing: type[nn.Module]) -> bool:
-    """Say whether a class is built with the size of images."""
-    return any(squashed(one) in IMAGE_SIZE for one in inspect.signature(thing).parameters)
+    """Say whether a class is built with the size of images, or with that of their patches."""
+    held = (squashed(one) for one in inspect.signature(thing).parameters)
+    return any(one in (*IMAGE_SIZE, *PATCH_SIZE) for one in held)
 
 
 def shapes_of_images(thing: type[nn.Module], module: nn.Module) -> Iterator[tuple[int, ...]]:

@@ -78,7 +78,7 @@ def _mixes_tokens(wrapping: Wrapping) -> bool:
             changed = ids.clone()
             changed[0, 0] = 9
             called = [call(one) for one in (ids, ids, changed, torch.ones_like(ids))]
-            outputs = [one for one in called if one is not None and one.shape[0] == _SAMPLES]
+            outputs = [one for one in called if one is not None and one.shape[:1] == (_SAMPLES,)]
             if len(outputs) < len(called):
                 continue
             again, before, after, alike = outputs

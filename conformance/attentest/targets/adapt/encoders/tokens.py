@@ -11,7 +11,12 @@ import torch
 from torch import nn
 
 from attentest.targets.adapt.code import Code, Inner, code_of
-from attentest.targets.adapt.components import component_guessed, component_named, squashed
+from attentest.targets.adapt.components import (
+    component_guessed,
+    component_named,
+    component_suggested,
+    squashed,
+)
 from attentest.targets.adapt.construction import Construction
 from attentest.targets.adapt.encoders.entering import Entering, Idle, NotRead
 from attentest.targets.adapt.encoders.images import (
@@ -30,7 +35,7 @@ from attentest.targets.adapt.encoders.wrapping import (
     sequences,
 )
 from attentest.targets.adapt.limits import demand_least_width
-from attentest.targets.adapt.parameters.building import DISTINCT, RATIOS
+from attentest.targets.adapt.parameters.building import DISTINCT, RATIOS, inner_widths
 from attentest.targets.adapt.parameters.layers import is_feed
 from attentest.targets.adapt.parameters.stacks import Layers, lists_of_layers
 from attentest.targets.adapt.parameters.units import Unit, squeezed, units
@@ -53,6 +58,10 @@ _OF_IMAGES = (
     "usual sizes showed how they get their rows. Name the class of its layers, {1}, or of its "
     "encoder."
 )
+
+
+class OfImages(Unclear):
+    """Images make the rows of the layers, and no usual ones showed how."""
 
 
 def stack_of(thing: Any, reading: Reading, name: str) -> Code | None:
@@ -84,8 +93,9 @@ def token_encoder(thing: Any, reading: Reading, name: str = "") -> Code | None:
     asked = replace(reading, component="encoder")
     if not found.tables and found.alone and (images := found.of_images(thing, own)):
         return images
-    if not found.tables and found.alone and said == "model" and takes_images(thing):
-        raise Unclear(_OF_IMAGES.format(own, found.layer))
+    is_model = "model" in (said, component_suggested(own)) or own.lower().endswith("vit")
+    if not found.tables and found.alone and is_model and takes_images(thing):
+        raise OfImages(_OF_IMAGES.format(own, found.layer))
     if not found.tables and found.alone:
         return code_of(thing, asked, own) if said == "model" else found.of_features(thing, own)
     return found.code(thing, own)
@@ -138,8 +148,9 @@ class _Found:
             with undisturbed():
                 decodes = reading.component == "decoder"
                 built = _buildable(varied(thing, _SIDES[decodes], reading))
-                sizes = [DISTINCT.but(d_ff=one * DISTINCT.d_model) for one in RATIOS]
-                for tried in [DISTINCT, *sizes]:
+                widths = [one * DISTINCT.d_model for one in RATIOS]
+                widths += inner_widths(built(DISTINCT), DISTINCT)
+                for tried in [DISTINCT, *(DISTINCT.but(d_ff=one) for one in dict.fromkeys(widths))]:
                     module = built(tried)
                     own = units(module, tried.heads)
                     every = lists_of_layers(own, tried)

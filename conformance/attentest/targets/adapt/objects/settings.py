@@ -45,6 +45,16 @@ def is_configuration(own: str, thing: Callable[..., Any] | None = None) -> bool:
     return bool(keys) and all(one.isidentifier() for one in keys)
 
 
+def is_made_of_settings(thing: type) -> bool:
+    """Say whether an object of the class `thing` is made of settings that it needs by itself."""
+    needed = [
+        own
+        for own, one in constructor_arguments(thing).items()
+        if one.default is inspect.Parameter.empty
+    ]
+    return len(needed) == 1 and is_configuration(needed[0], thing)
+
+
 def settings_classes(thing: Callable[..., Any], own: str) -> Sequence[type]:
     """Return the nearest classes of settings that `thing` may get as its argument `own`.
 

@@ -7,14 +7,53 @@ padding no output, or the output of padding alone. No caller reads such a row.
 from dataclasses import replace
 
 import torch
+from torch import Tensor
 
 from attentest.targets.adapt import probing
 from attentest.targets.adapt.adapter import Adapter
+from attentest.targets.adapt.code import Code
 from attentest.targets.adapt.masks import Style
-from attentest.targets.adapt.probing import Probe
+from attentest.targets.adapt.probing import Given, Probe
+from attentest.targets.adapt.reading import Unclear
+
+_KEYS = 5
+"""The length of keys in a call of code that may take one length alone: that of the queries."""
 
 _OF_ONE_SEQUENCE = ("encoder_layer", "encoder")
 """Components whose queries are their keys: the same rows are padding."""
+
+
+_OF_ONE_LENGTH = (
+    "{} was built as {}, and takes sequences of its greatest length alone: a call with {} rows "
+    "succeeds where that is its greatest length, and fails where it is {}. It is judged with "
+    "sequences of several lengths: take the length of the input, as in x.size(1) or "
+    "pe[:, : x.size(1)]."
+)
+
+
+def demand_any_length(code: Code, adapter: Adapter) -> None:
+    """Raise Unclear where a call succeeds with sequences of the greatest length, and not below."""
+    if code.construction is None or "max_length" not in code.construction.known:
+        return
+    rows = _rows(Probe(None).given(adapter, keys=_KEYS))
+    sizes = probing.SIZES.but(max_length=rows)
+    try:
+        with probing.undisturbed():
+            whole = code.construction(sizes) if code.inner is not None else code.build(sizes)
+            module = (code.inner(whole, sizes) if code.inner is not None else whole).double().eval()
+    except Exception:  # code that a user wrote may raise anything
+        return
+    probe = Probe(module)
+    given = probe.given(adapter, keys=rows)
+    if _rows(given) == rows and not probing.with_layout(probe, adapter, "", given)[1]:
+        longest = probing.SIZES.max_length
+        words = code.construction.words
+        raise Unclear(_OF_ONE_LENGTH.format(code.name, f"{code.name}({words})", rows, longest))
+
+
+def _rows(given: Given) -> int:
+    """Return the length of the first sequence of vectors in `given`."""
+    return next(one.shape[1] for one in given.values() if isinstance(one, Tensor) and one.dim() > 2)
 
 
 def shows_wrong_lengths(probe: Probe, adapter: Adapter, role: str, style: Style, keys: int) -> bool:
