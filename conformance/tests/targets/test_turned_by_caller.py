@@ -162,3 +162,12 @@ def test_decoder_layer_with_a_memory_stays_one(tmp_path: Path) -> None:
     code = code.replace("        cos, sin = position_embeddings\n", "")
     with pytest.raises(Unclear, match="decoder_layer"):
         adapted(tmp_path, "LlamaDecoderLayer", code)
+
+
+def test_attention_that_cannot_be_built_is_asked_about(tmp_path: Path) -> None:
+    refusing = HALVES.replace(
+        "        super().__init__()\n",
+        "        super().__init__()\n        assert False, 'no norm'\n",
+    ).replace("cos, sin, mask=None", "mask=None, cos=None, sin=None")
+    with pytest.raises(Unclear, match="no norm"):
+        adapted(tmp_path, "LlamaAttention", refusing)

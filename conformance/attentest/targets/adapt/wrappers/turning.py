@@ -110,12 +110,18 @@ def _without(code: Code, names: list[str]) -> Code:
 
 
 def _called(code: Code, reading: Reading, names: list[str]) -> tuple[nn.Module | None, Adapter]:
-    """Return what is built, None for no module, and how it is called without `names`."""
+    """Return what is built, None for no module, and how it is called without `names`.
+
+    It is None as well where it cannot be built, which is asked about later.
+    """
     rest = _without(code, names)
     carried = arguments.read(rest.name, rest.component, rest.signature, reading)
     adapter = Adapter(rest.component, rest.signature, carried, layouts(rest.component)[0])
-    with undisturbed():
-        module = code.build(_WIDE)
+    try:
+        with undisturbed():
+            module = code.build(_WIDE)
+    except Exception:  # code that a user wrote may raise anything
+        return None, adapter
     return (module if isinstance(module, nn.Module) else None), adapter
 
 
