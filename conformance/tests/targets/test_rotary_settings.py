@@ -140,5 +140,5 @@ def test_a_quarter_that_reaches_the_last_column_is_a_violation(tmp_path: Path) -
 
 def test_frequencies_that_a_cast_rounds_by_little_stay_in_single_precision(tmp_path: Path) -> None:
     backend = adapted(tmp_path, "LateRotaryEmbedding", CODE)
-    assert any("its buffers stay in float32" in one for one in backend.assumed)
+    assert any("its fixed arrays stay in float32" in one for one in backend.assumed)
     assert broken(backend, "rotary.half-precision") == []

@@ -27,7 +27,7 @@ class RotaryEmbedding(nn.Module):
         turned = torch.cat((-b, a), dim=-1)
         return x * table.cos().to(x.dtype) + turned * table.sin().to(x.dtype)
 '''
-KEPT = "assumed that its buffers stay in float32"
+KEPT = "assumed that its fixed arrays stay in float32"
 
 
 def read(folder, code, **reading):
@@ -44,6 +44,16 @@ def test_tables_that_a_cast_rounds_are_an_assumption(tmp_path):
     backend = read(tmp_path, CODE)
     assert any(one.startswith(KEPT) for one in backend.assumed)
     assert half_precision(backend) == "pass"
+
+
+def test_a_frozen_parameter_that_a_cast_rounds_is_an_assumption(tmp_path):
+    made = 'self.register_buffer("inv_freq", '
+    frozen = CODE.replace(made, "self.inv_freq = nn.Parameter(requires_grad=False, data=")
+    backend = read(tmp_path, frozen)
+    assert any(one.startswith(KEPT) for one in backend.assumed)
+    assert half_precision(backend) == "pass"
+    rounded = frozen.replace("None].float()", "None].to(x.dtype)")
+    assert half_precision(read(tmp_path, rounded)) == "violation"
 
 
 def test_strict_reports_tables_that_a_cast_rounds(tmp_path):

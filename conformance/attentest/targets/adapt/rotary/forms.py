@@ -68,7 +68,8 @@ class Maker:
 class Held(nn.Module):
     """A module that a user wrote, and the sizes that it was built at.
 
-    With `single_tables` its real buffers are never cast to less than float32.
+    With `single_tables` its real buffers, and parameters that are not trained, are never cast to
+    less than float32.
     """
 
     def __init__(self, thing: nn.Module, sizes: Sizes, *, single_tables: bool = False) -> None:
@@ -78,7 +79,7 @@ class Held(nn.Module):
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> "Held":
         def cast(tensor: Tensor) -> Tensor:
             found = fn(tensor)
-            is_table = found.is_floating_point() and not isinstance(tensor, nn.Parameter)
+            is_table = found.is_floating_point() and not tensor.requires_grad
             if is_table and self.single_tables and found.element_size() < 4:  # bytes of a float32
                 return tensor.to(found.device, torch.float32)
             return found
@@ -101,7 +102,7 @@ class Form:
 
     `apply` turns x with the tables, None where the maker does; `applied` are its arguments.
     `layout` is one of :data:`LAYOUTS`, `style` one of :data:`STYLES`. With `single_tables` the
-    buffers of a module stay in float32 where it is cast to half precision. `alone` is the number
+    fixed arrays of a module stay in float32 where it is cast to half precision. `alone` is the number
     of the result that is looked at where queries and keys are turned together, None for both.
     """
 
