@@ -102,8 +102,9 @@ class Form:
 
     `apply` turns x with the tables, None where the maker does; `applied` are its arguments.
     `layout` is one of :data:`LAYOUTS`, `style` one of :data:`STYLES`. With `single_tables` the
-    fixed arrays of a module stay in float32 where it is cast to half precision. `alone` is the number
-    of the result that is looked at where queries and keys are turned together, None for both.
+    fixed arrays of a module stay in float32 where it is cast to half precision. `alone` is the
+    number of the result that is looked at where queries and keys are turned together, None for
+    both.
     """
 
     maker: Maker

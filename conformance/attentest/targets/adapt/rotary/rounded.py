@@ -22,8 +22,8 @@ much more.
 """
 
 AS_FLOAT32 = (
-    "assumed that its fixed arrays stay in float32: cast to {}, as module.to does, far positions are "
-    "wrong, which --strict reports"
+    "assumed that its fixed arrays stay in float32: cast to {}, as module.to does, far positions "
+    "are wrong, which --strict reports"
 )
 PROMOTED = "{}; its output has another precision than x then, and is not judged in {}"
 
