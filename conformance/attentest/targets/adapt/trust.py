@@ -38,7 +38,7 @@ from attentest.targets.adapt.unspecified import scores
 from attentest.targets.adapt.unspecified.added_positions import demand_rows_alone
 from attentest.targets.adapt.unspecified.branches import LAYERS, of_norms, of_sums
 from attentest.targets.adapt.unspecified.contexts import unattended
-from attentest.targets.adapt.unspecified.drawn import drawn_buffers, of_own_output
+from attentest.targets.adapt.unspecified.drawn import drawn_buffers, of_shares
 from attentest.targets.adapt.unspecified.key_heads import in_turn
 from attentest.targets.adapt.unspecified.masked_queries import answers_without, masks_queries
 from attentest.targets.adapt.unspecified.parallel import parallel
@@ -182,7 +182,7 @@ def _of_numbers(
         )
     of_axes = _of_axes(adapter)
     sums = ["it adds its input to a part of its result"] * adds_at_zero(probe, adapter)
-    doubts = [*found.doubts, *_unplaced(found), *of_axes, *sums, *of_own_output(code)]
+    doubts = [*found.doubts, *_unplaced(found), *of_axes, *sums, *of_shares(code, probe, adapter)]
     if not doubts or (not of_axes and confirmed(code.component, adapter, found, choices)):
         return ""
     if norm and not found.observed and is_without_weights(norm, known):

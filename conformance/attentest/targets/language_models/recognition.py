@@ -28,6 +28,7 @@ _FAMILIES = re.compile(r"(?!.*(encod|bidir|classif|bert)).*(gpt|llama|mistral|ge
 """Families of decoder-only models, anywhere in a name that says nothing else of its model."""
 
 _EMBEDS = re.compile(r"(?i)vocab|embed|tokens|input_ids")
+_TABLE = re.compile(r"(?i)vocab|embedding\w*\(")
 
 
 def is_language_model(thing: Any, reading: Reading, name: str) -> bool:
@@ -49,7 +50,7 @@ def is_language_model(thing: Any, reading: Reading, name: str) -> bool:
     if not named and not any(_EMBEDS.search(_source(one)) for one in (thing, *parts)):
         return False
     named = named or _goes_on(thing)
-    held = named or _may_hold_cache(thing)
+    held = named or (_may_hold_cache(thing) and _TABLE.search(_source(thing)) is not None)
     try:
         built, _, call = called(thing, own, reading)
     except Unclear:
