@@ -93,6 +93,8 @@ def _norms_of_heads(
 ) -> dict[str, Value]:
     """Return whether norms of queries and keys are of each head, their bias and their epsilon."""
     gain = locate("query_norm.gain", table).name
+    if _is_idle(gain, fired):
+        return {}
     width = own[gain].size
     each = width == sizes.d_model // sizes.heads
     found: dict[str, Value] = {
@@ -103,6 +105,12 @@ def _norms_of_heads(
         if one.path and one.path == gain.rpartition(".")[0] and found["rms_bias"] == "none":
             found |= numbers_of_rms(one, {"gain": own[gain].reshape(-1)})
     return found
+
+
+def _is_idle(gain: str, fired: Sequence[Fired]) -> bool:
+    """Say whether the norm with this `gain` is a module that no call reaches, as one turned off."""
+    paths = {one.path for one in fired}
+    return bool(paths) and "." in gain and gain.rpartition(".")[0] not in paths
 
 
 def _experts(table: Table, own: Mapping[str, Floats]) -> dict[str, Value]:
