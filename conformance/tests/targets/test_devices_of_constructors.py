@@ -110,3 +110,23 @@ def test_tables_that_calls_move_to_another_device_have_to_follow(tmp_path):
     read = adapted(tmp_path, *KEPT, (MOVED[0], MOVED[1].format("'cpu'")))
     assert read.limits.any_device
     assert statuses(read)[0] == "violation"
+
+
+OF_FILE = (
+    ("from torch import nn\n", "from torch import nn\n\nDEVICE = torch.device('cpu')\n"),
+    (", device)", ")"),
+    ("device=device", "device=DEVICE"),
+)
+
+
+def test_tables_on_a_device_that_their_file_chooses_may_stay_there(tmp_path):
+    read = adapted(tmp_path, *OF_FILE)
+    assert "its file calls DEVICE: table is left there" in "\n".join(read.assumed)
+    assert statuses(read) == ["pass", "absent", "pass"]
+
+
+def test_tables_on_another_device_than_that_of_their_file_have_to_follow(tmp_path):
+    zeros = ("torch.zeros(max_len, d_model, device=DEVICE)", "torch.zeros(max_len, d_model)")
+    read = adapted(tmp_path, *OF_FILE, zeros)
+    assert read.limits.any_device
+    assert statuses(read)[0] == "violation"
