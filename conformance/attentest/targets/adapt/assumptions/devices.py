@@ -29,6 +29,10 @@ KEPT = (
     "assumed that it stays on the device that its {}: {} is left there "
     "where it is moved later; if it may be moved, this is a mistake, and --strict reports it"
 )
+MADE = (
+    "assumed that it is used on the device that its constructor is given as {}, where its calls "
+    "make tensors: if its input may be on another one, this is a mistake, and --strict reports it"
+)
 _GIVEN, _OF_FILE = "constructor is given as", "file calls"
 _MIXED = "on device cpu"
 """The words of the error of an operation on tensors of two devices, one of them the CPU."""
@@ -86,10 +90,13 @@ def _kept(backend: Backend) -> str:
         with undisturbed():
             part: Any = backend.build(component, SIZES)
             held = dict(_loose(part.module)) if isinstance(part, TorchPart) else {}
-            if not held or not all(held.values()) or _follows(part, component):
+            made = "" if held or component == "model" else _device_of_calls(type(part.module))
+            if not (made or held) or not all(held.values()) or _follows(part, component):
                 return ""
     except Exception:  # code that a user wrote may raise anything; a clause will report it
         return ""
+    if made:
+        return MADE.format(made)
     name, device = next(iter(held.items()))
     return KEPT.format(device, name)
 
@@ -119,9 +126,20 @@ def _device_of(owner: type, attribute: str) -> str:
     return f"{whose} {device}" * is_there
 
 
+def _device_of_calls(owner: type) -> str:
+    """Return the argument of the constructor that says where calls make their tensors, or ""."""
+    taken = inspect.signature(owner).parameters
+    device = next((one for one in taken if squashed(one) == "device"), "")
+    if not device:
+        return ""
+    source = inspect.getsource(owner)
+    kept = re.findall(rf"self\.(\w+) = {device}\b", source)
+    return device * any(re.search(rf"device=self\.{one}\b", source) for one in kept)
+
+
 def _device_of_file(owner: type) -> str:
     """Return the name of the one device that the file of a class chooses, "" for none."""
-    names: Mapping[str, Any] = getattr(owner.__init__, "__globals__", {})
+    names: Mapping[str, Any] = getattr(vars(owner).get("__init__"), "__globals__", {})
     found = [
         name
         for name, value in names.items()
