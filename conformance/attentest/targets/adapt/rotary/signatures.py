@@ -21,7 +21,8 @@ ROLES: Mapping[str, frozenset[str]] = {
         "heads": "heads nheads nhead numheads numattentionheads nheadsq numqheads h",
         "length": "maxseqlen maxpositionembeddings end seqlen maxlen blocksize contextlength "
         "maxseqlength nctx maxlength maxpositions maxsequencelength seqlength length contextwindow "
-        "maxpos contextsize maxcontext maxcontextlength maxtokens maxposition maxseq",
+        "maxpos contextsize maxcontext maxcontextlength maxtokens maxposition maxseq "
+        "sequencelength",
         "base": "base theta ropetheta ropebase rotarybase freqbase freqsbase thetabase",
         "x": "x q query xq states querystates input inputs queries tensor inp qorx z t features",
         "key": "k key xk keystates keys",
