@@ -163,3 +163,9 @@ def test_calls_that_make_tables_on_another_device_are_wrong(tmp_path):
     read = adapted(tmp_path, (TABLE, CALLS.replace("device=self.place", "device='cpu'")))
     assert read.limits.any_device
     assert statuses(read)[0] != "pass"
+
+
+def test_limits_of_use_are_those_of_code_with_an_argument_that_numbers_say(tmp_path):
+    read = adapted(tmp_path, (TABLE, CALLS.replace("d_model", "embeds")))
+    assert "assumed embeds as d_model" in "\n".join(read.assumed)
+    assert statuses(read) == ["pass", "absent", "pass"]
