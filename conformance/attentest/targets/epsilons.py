@@ -32,6 +32,9 @@ _OF_NORMS: Mapping[str, tuple[str, str, tuple[str, ...]]] = {
 _LARGE = 2
 """The number of rows in which no epsilon shows."""
 
+_TENS = (1e-2, 1e-4, 1e-10, 1e-11)
+"""The other powers of ten that an epsilon may be."""
+
 _SINGLE = 1e-4
 """The relative error within which results in float32 follow a formula."""
 
@@ -77,6 +80,20 @@ def norm_of(probe: Probe, adapter: Adapter, found: FoundTable, known: Choices) -
     if shapes(component, sizes, known).keys() - held.keys():
         return None  # one number for all columns, for instance, is no gain
     return Norm(component, seen.module, adapter, held, sizes)
+
+
+def formula_without_weights(norm: Norm | None) -> dict[str, Value]:
+    """Return the choices of the formula that a layer norm without parameters computes.
+
+    They are {} where no option with an epsilon in use, or a power of ten, gives rows of all scales.
+    """
+    rows = norm.rows() if norm is not None else None
+    if rows is None:
+        return {}
+    names = ("norm_epsilon_place", "norm_variance", "norm_epsilon")
+    usual = product(options(names[0]), options(names[1]), (*EPSILONS, *_TENS))
+    tried = (dict(zip(names, one, strict=True)) for one in usual)
+    return next((one for one in tried if rows.fit(Choices().but(**one))), {})
 
 
 def is_without_weights(norm: Norm, known: Choices) -> bool:

@@ -13,6 +13,7 @@ from torch import nn
 from attentest.targets.adapt.reading import Unclear
 from attentest.targets.definitions import undecorated
 from attentest_spec.torch import module_on_arrays, on_arrays
+from attentest_spec.torch.array_reads import CALLS
 
 _ARRAYS = {"jax": "JAX", "numpy": "NumPy"}
 """The libraries whose arrays are no tensors; code of JAX uses NumPy for constants, too."""
@@ -108,6 +109,8 @@ def with_tensors(thing: Any, *, rounded: bool) -> Any:
     With `rounded`, results in double precision have the precision of the input.
     """
     if library := library_of_class(thing):
+        if not any(name in vars(one) for one in thing.__mro__ for name in CALLS):
+            return thing  # a schedule, for instance, has other methods
         return module_on_arrays(thing, library, rounded=rounded)
     library = library_of(thing)
     return on_arrays(thing, library, rounded=rounded) if library else thing

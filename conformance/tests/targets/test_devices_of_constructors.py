@@ -110,3 +110,62 @@ def test_tables_that_calls_move_to_another_device_have_to_follow(tmp_path):
     read = adapted(tmp_path, *KEPT, (MOVED[0], MOVED[1].format("'cpu'")))
     assert read.limits.any_device
     assert statuses(read)[0] == "violation"
+
+
+OF_FILE = (
+    ("from torch import nn\n", "from torch import nn\n\nDEVICE = torch.device('cpu')\n"),
+    (", device)", ")"),
+    ("device=device", "device=DEVICE"),
+)
+
+
+def test_tables_on_a_device_that_their_file_chooses_may_stay_there(tmp_path):
+    read = adapted(tmp_path, *OF_FILE)
+    assert "its file calls DEVICE: table is left there" in "\n".join(read.assumed)
+    assert statuses(read) == ["pass", "absent", "pass"]
+
+
+def test_tables_on_another_device_than_that_of_their_file_have_to_follow(tmp_path):
+    zeros = ("torch.zeros(max_len, d_model, device=DEVICE)", "torch.zeros(max_len, d_model)")
+    read = adapted(tmp_path, *OF_FILE, zeros)
+    assert read.limits.any_device
+    assert statuses(read)[0] == "violation"
+
+
+CALLS = """
+import torch
+from torch import nn
+
+
+class PositionalEncoding(nn.Module):
+    def __init__(self, d_model, max_len, device=torch.device("cpu")):
+        super().__init__()
+        self.d_model, self.max_len = d_model, max_len
+        self.place = device
+
+    def forward(self, x):
+        table = torch.zeros(self.max_len, self.d_model, device=self.place)
+        place = torch.arange(self.max_len, device=self.place).float()[:, None]
+        even = torch.arange(0, self.d_model, 2, device=self.place).float()
+        angle = place / 10000 ** (even / self.d_model)
+        table[:, 0::2], table[:, 1::2] = angle.sin(), angle.cos()
+        return x + table[: x.shape[1]]
+"""
+
+
+def test_calls_that_make_tables_on_the_given_device_may_stay_there(tmp_path):
+    read = adapted(tmp_path, (TABLE, CALLS))
+    assert "given as device, where its calls make tensors" in "\n".join(read.assumed)
+    assert statuses(read) == ["pass", "absent", "pass"]
+
+
+def test_calls_that_make_tables_on_another_device_are_wrong(tmp_path):
+    read = adapted(tmp_path, (TABLE, CALLS.replace("device=self.place", "device='cpu'")))
+    assert read.limits.any_device
+    assert statuses(read)[0] != "pass"
+
+
+def test_limits_of_use_are_those_of_code_with_an_argument_that_numbers_say(tmp_path):
+    read = adapted(tmp_path, (TABLE, CALLS.replace("d_model", "embeds")))
+    assert "assumed embeds as d_model" in "\n".join(read.assumed)
+    assert statuses(read) == ["pass", "absent", "pass"]

@@ -157,7 +157,7 @@ def adapt(
         if other := without_forward(thing):
             raise Unclear(other) from question
         switched(question, with_switches_off(thing, asked, question), asked, read_around)
-        return answered(question, thing, asked, read)  # type: ignore[no-any-return]
+        return limited_by_use(answered(question, thing, asked, read), asked)
 
 
 def _adapt(thing: Any, asked: Reading, name: str, home: ModuleType | None) -> Backend:

@@ -144,7 +144,7 @@ def _of_numbers(
     norm = norm_of(probe, adapter, found, known)
     routing.demand_weights(code, adapter, found, choices, declared)
     if not other and not any("epsilon" in one for one in declared):
-        is_measured = found.observed or explained(findings)
+        is_measured = found.observed or explained(findings) or not code.is_module
         other = other_epsilon(norm, known) if norm and is_measured else ""
     other = other or rms_function(code.name, probe, adapter)
     other = other or in_turn(code, adapter, found, known)

@@ -22,6 +22,7 @@ from attentest.targets.adapt.parameters.trials.clock import Clock
 from attentest.targets.adapt.probing import SIZES, Probe, inputs
 from attentest.targets.adapt.reading import Attempt, Contrary, Reading, Unclear, Uncovered
 from attentest.targets.file_modules import public_names
+from attentest_spec import Backend
 
 MOST = 6
 """The largest number of attempts for one question."""
@@ -43,7 +44,7 @@ class _Outcome(Enum):
     UNCOVERED = "uncovered"
 
 
-def answered(question: Unclear, thing: Any, reading: Reading, read: Read) -> Any:
+def answered(question: Unclear, thing: Any, reading: Reading, read: Read) -> Backend:
     """Return the backend of `thing` with the options that give the numbers of the reference.
 
     Raises `question` with those that have to be said, or with all that were tried in vain.
@@ -67,7 +68,7 @@ def answered(question: Unclear, thing: Any, reading: Reading, read: Read) -> Any
             carried = bool(attempt.given) and not question.built  # it may be an input of a call
             if attempt.component or contrary or carried or reading.strict:
                 raise Unclear(f"{question.text} {contrary or works(attempt)}") from question
-            return _with_options(read(attempt.added(reading)), attempt)
+            return _with_options(read(attempt.added(reading)), attempt)  # type: ignore[no-any-return]
     if not made:
         raise question
     if beyond and (reason := trials.reason(beyond[0])):

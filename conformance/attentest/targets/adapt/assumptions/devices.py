@@ -4,11 +4,12 @@ import ast
 import inspect
 import re
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any, TypeVar
 
 import numpy as np
+import torch
 from torch import nn
 
 from attentest.targets.adapt.components import squashed
@@ -25,9 +26,14 @@ SENTENCE = (
     "another device, this is a mistake, and --strict reports it"
 )
 KEPT = (
-    "assumed that it stays on the device that its constructor is given as {}: {} is left there "
+    "assumed that it stays on the device that its {}: {} is left there "
     "where it is moved later; if it may be moved, this is a mistake, and --strict reports it"
 )
+MADE = (
+    "assumed that it is used on the device that its constructor is given as {}, where its calls "
+    "make tensors: if its input may be on another one, this is a mistake, and --strict reports it"
+)
+_GIVEN, _OF_FILE = "constructor is given as", "file calls"
 _MIXED = "on device cpu"
 """The words of the error of an operation on tensors of two devices, one of them the CPU."""
 _HELD = ("model", "positional_encoding")
@@ -84,31 +90,62 @@ def _kept(backend: Backend) -> str:
         with undisturbed():
             part: Any = backend.build(component, SIZES)
             held = dict(_loose(part.module)) if isinstance(part, TorchPart) else {}
-            if not held or not all(held.values()) or _follows(part, component):
+            made = "" if held or component == "model" else _device_of_calls(type(part.module))
+            if not (made or held) or not all(held.values()) or _follows(part, component):
                 return ""
     except Exception:  # code that a user wrote may raise anything; a clause will report it
         return ""
+    if made:
+        return MADE.format(made)
     name, device = next(iter(held.items()))
     return KEPT.format(device, name)
 
 
 def _loose(module: nn.Module) -> Iterator[tuple[str, str]]:
-    """Yield the tensors that `module` holds as plain attributes, each with its device argument."""
+    """Yield the tensors that `module` holds as plain attributes, each with its device."""
     for path, owner in modules(module):
         for name, _ in tensors(owner):
             yield f"{path}.{name}".lstrip("."), _device_of(type(owner), name.partition(".")[0])
 
 
 def _device_of(owner: type, attribute: str) -> str:
-    """Return the argument of the constructor that says where an attribute is or is moved, or ""."""
+    """Return what says where an attribute is or is moved, in words, or "".
+
+    It is an argument of the constructor, or else a device that the file of the class chooses.
+    """
     taken = inspect.signature(owner).parameters
     device = next((one for one in taken if squashed(one) == "device"), "")
+    whose = _GIVEN if device else _OF_FILE
+    device = device or _device_of_file(owner)
     tree = ast.parse(textwrap.dedent(inspect.getsource(owner))) if device else ast.Module([], [])
     statements = (one for one in ast.walk(tree) if isinstance(one, ast.Assign | ast.AnnAssign))
     made = [ast.unparse(one) for one in statements]
     is_placed = any(re.match(rf"self\.{attribute}\b.*=.*\bdevice\b", one, re.S) for one in made)
     kept = [found[1] for one in made if (found := re.fullmatch(rf"self\.(\w+) = {device}", one))]
-    return device * (is_placed or any(_is_moved(tree, attribute, one) for one in kept))
+    is_there = is_placed or any(_is_moved(tree, attribute, one) for one in kept)
+    return f"{whose} {device}" * is_there
+
+
+def _device_of_calls(owner: type) -> str:
+    """Return the argument of the constructor that says where calls make their tensors, or ""."""
+    taken = inspect.signature(owner).parameters
+    device = next((one for one in taken if squashed(one) == "device"), "")
+    if not device:
+        return ""
+    source = inspect.getsource(owner)
+    kept = re.findall(rf"self\.(\w+) = {device}\b", source)
+    return device * any(re.search(rf"device=self\.{one}\b", source) for one in kept)
+
+
+def _device_of_file(owner: type) -> str:
+    """Return the name of the one device that the file of a class chooses, "" for none."""
+    names: Mapping[str, Any] = getattr(vars(owner).get("__init__"), "__globals__", {})
+    found = [
+        name
+        for name, value in names.items()
+        if squashed(name) == "device" and isinstance(value, torch.device | str)
+    ]
+    return found[0] if len(found) == 1 else ""
 
 
 def _is_moved(tree: ast.AST, attribute: str, kept: str) -> bool:

@@ -10,6 +10,7 @@ from attentest.targets.adapt.parameters.found import FoundTable, find_table
 from attentest.targets.adapt.probing import SIZES, Probe
 from attentest.targets.adapt.reading import Reading
 from attentest.targets.adapt.unspecified.parameters import demand_weights
+from attentest.targets.epsilons import formula_without_weights, norm_of
 from attentest_spec import Choices
 from attentest_spec.parameters import shapes
 
@@ -20,6 +21,9 @@ def table_of_code(code: Code, probe: Probe, adapter: Adapter, reading: Reading) 
     held = isinstance(probe.built, nn.Module) and any(True for _ in probe.built.parameters())
     if code.component == "rms_norm" and not held:
         return FoundTable(choices={"rms_weight": "none"})
+    if code.component == "layer_norm" and not isinstance(probe.built, nn.Module):
+        norm = norm_of(probe, adapter, FoundTable(), Choices())
+        return FoundTable(choices=formula_without_weights(norm))
     if not code.is_module or not (needed or held):
         return FoundTable()
     if holds_constants(probe, adapter, code.build):

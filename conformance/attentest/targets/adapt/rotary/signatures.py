@@ -21,15 +21,18 @@ ROLES: Mapping[str, frozenset[str]] = {
         "heads": "heads nheads nhead numheads numattentionheads nheadsq numqheads h",
         "length": "maxseqlen maxpositionembeddings end seqlen maxlen blocksize contextlength "
         "maxseqlength nctx maxlength maxpositions maxsequencelength seqlength length contextwindow "
-        "maxpos contextsize maxcontext maxcontextlength maxtokens maxposition",
+        "maxpos contextsize maxcontext maxcontextlength maxtokens maxposition maxseq "
+        "sequencelength",
         "base": "base theta ropetheta ropebase rotarybase freqbase freqsbase thetabase",
         "x": "x q query xq states querystates input inputs queries tensor inp qorx z t features",
         "key": "k key xk keystates keys",
         "positions": "positions positionids pos inputpos tokenpositions posids position indices "
         "inputpositions positionindices idx",
         "offset": "offset startpos start seqoffset pastlength pastlen shift startindex",
-        "cosines": "cos coses freqscos cosine cosines rotarycos cost cosemb ropecos",
-        "sines": "sin sins freqssin sine sines rotarysin sint sinemb ropesin",
+        "cosines": "cos coses freqscos cosine cosines rotarycos cost cosemb ropecos costable "
+        "coscache cosvalues coscached",
+        "sines": "sin sins freqssin sine sines rotarysin sint sinemb ropesin sintable sincache "
+        "sinvalues sincached",
         "table": "freqscis freqs ropecache freqscomplex angles rotaryfreqs table cache freqcis "
         "freqstable cossin rope pe rotaryemb posemb positionembeddings rotarype f freqsc rot",
         "device": "device",
