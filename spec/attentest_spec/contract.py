@@ -92,8 +92,7 @@ class Limits:
     it is built for, `dropout` is False where there is none,
     `odd_width` is False where an odd model width is refused, `least_width` is the smallest model
     width that is not, `cross` is False where multi-head
-    attention has one input, which is query, key and value at once, and where those of attention
-    have one shape, and `inner` is the width of a
+    attention has one input, which is query, key and value at once, and `inner` is the width of a
     feed-forward network's inner layer as a multiple of the model's, rounded down, where it is
     fixed, and `inner_width` that width itself where it is a constant. `inner_multiple` is the
     number to a multiple of which that product is rounded up.
@@ -115,6 +114,7 @@ class Limits:
     masks that keep the first keys of each row, as lengths do, and tokens with no padding between
     them. `padded_targets` is False where a loss counts every target: it is given none that is
     padding. `initial_values` is False where another initialises the parameters.
+    `one_shape` is True where queries, keys and values of attention have one shape.
     """
 
     layers: int | None = None
@@ -144,6 +144,7 @@ class Limits:
     right_padded: Collection[str] = ()
     padded_targets: bool = True
     initial_values: bool = True
+    one_shape: bool = False
     memory_masks: Collection[str] | None = None
     any_device: bool = True
     negative_ids: bool = False

@@ -86,7 +86,7 @@ OF_HEADS = ["multi_head_attention.formula", "multi_head_attention.cross-lengths"
 
 def test_attention_that_refuses_other_keys_is_judged_within_one_sequence() -> None:
     backend = attentest.adapted(ScaledDotProductAttention)
-    assert not backend.limits.cross
+    assert backend.limits.one_shape
     assert any("assert q.shape == k.shape == v.shape" in one for one in backend.assumed)
     assert attentest.check(ScaledDotProductAttention, clauses=SLUGS).conforms
 
@@ -114,4 +114,4 @@ def test_an_error_of_an_operation_is_no_refusal() -> None:
 
 
 def test_a_strict_reading_assumes_no_single_sequence() -> None:
-    assert attentest.adapted(ScaledDotProductAttention, strict=True).limits.cross
+    assert not attentest.adapted(ScaledDotProductAttention, strict=True).limits.one_shape

@@ -89,7 +89,7 @@ def draw_call(
     if kind == "causal":
         queries = keys = max(queries, keys)
     width, out = width or draw.integer(2, 5), draw.integer(2, 5)
-    if not subject.limits.cross:
+    if subject.limits.one_shape:
         queries, keys, out = max(queries, keys), max(queries, keys), width
     size = scale or draw.scale() ** 0.5
     sizes = Sizes(d_model=width * heads, heads=heads, dropout=dropout)
@@ -136,9 +136,9 @@ def steepness(case: AttentionCall) -> float:
     return 1.0 + largest(scores(case.query, case.key, case.probe.subject.choices))
 
 
-def require_cross(subject: Subject) -> None:
+def require_shapes(subject: Subject) -> None:
     """End as absent where queries, keys and values have one shape."""
-    if not subject.limits.cross:
+    if subject.limits.one_shape:
         raise Absent(f"queries, keys and values of {subject.name} have one shape")
 
 

@@ -15,8 +15,8 @@ from attentest.suite.test_attention.cases import (
     OPEN_FIRST,
     depends_on_values,
     draw_call,
-    require_cross,
     require_large_scores,
+    require_shapes,
 )
 from attentest.testing.assertions import finite, holds, matches, near, same_shape
 from attentest.testing.common import Call, half_precisions, matches_in_precision, same_precision
@@ -122,7 +122,7 @@ def test_softmax_arithmetic(subject: Subject, draw: Draw) -> None:
 
 @check("attention.value-width")
 def test_value_width(subject: Subject, draw: Draw) -> None:
-    require_cross(subject)
+    require_shapes(subject)
     lengths = draw.length(), draw.length(2)
     case = draw_call(subject, draw, kinds=OPEN_FIRST, scale=1.0, lengths=lengths)
     width = case.query.shape[-1] + draw.choose((3, 1, 7))
@@ -133,7 +133,7 @@ def test_value_width(subject: Subject, draw: Draw) -> None:
 
 @check("attention.cross-lengths")
 def test_cross_lengths(subject: Subject, draw: Draw) -> None:
-    require_cross(subject)
+    require_shapes(subject)
     kinds = ("per-sample", "padding", "none")
     few, many = draw.length(), draw.long(523)
     square = draw.long()

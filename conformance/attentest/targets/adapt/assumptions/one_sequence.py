@@ -31,7 +31,9 @@ def with_one_sequence(backend: B, reading: Reading) -> B:
     refusal = _refusal(backend)
     if not refusal:
         return backend
-    return limited(backend, replace(backend.limits, cross=False), SENTENCE.format(refusal))
+    alone = "attention" in backend.components
+    limits = replace(backend.limits, cross=alone, one_shape=alone)
+    return limited(backend, limits, SENTENCE.format(refusal))
 
 
 def _refusal(backend: Backend) -> str:
