@@ -4,12 +4,11 @@ from pathlib import Path
 
 import pytest
 from folders import SUPPORT
+from mistaken_code import adapted
 
-import attentest
 from attentest.judging.bench import Bench
 from attentest.judging.judge import judge
 from attentest.targets.adapt import Unclear
-from attentest.targets.whole import AdaptedWhole
 
 SOURCE = (SUPPORT / "wild_cached_models" / "outputs_past.py").read_text()
 JOINED = "        if past is not None:\n            k, v"
@@ -21,7 +20,7 @@ NAMED = NAMED.replace(", past_key_values=", ", presents=")
 
 
 def test_keys_of_new_tokens_are_joined_to_those_before(tmp_path: Path) -> None:
-    backend = _adapted(tmp_path, NAMED)
+    backend = adapted(tmp_path, "TinyForCausalLM", NAMED)
     said = "\n".join(backend.understood)
     assert "returned as 'presents', which is that of the new tokens alone" in said
     assert any("its caller joins the keys and values" in one for one in backend.assumed)
@@ -29,26 +28,18 @@ def test_keys_of_new_tokens_are_joined_to_those_before(tmp_path: Path) -> None:
 
 @pytest.mark.proof
 def test_steps_with_joined_keys_are_judged(tmp_path: Path) -> None:
-    bench = Bench.for_status(_adapted(tmp_path, NAMED))
+    bench = Bench.for_status(adapted(tmp_path, "TinyForCausalLM", NAMED))
     found = [judge(bench, f"language_model.cached-{one}") for one in ("formula", "chunks", "reset")]
     assert all(one.status.judged and not one.status.fails_run for one in found)
 
 
 def test_keys_of_new_tokens_with_the_name_of_all_are_a_question(tmp_path: Path) -> None:
     with pytest.raises(Unclear, match="continued from a cache"):
-        _adapted(tmp_path, NEW)
+        adapted(tmp_path, "TinyForCausalLM", NEW)
 
 
 def test_keys_that_are_joined_in_the_wrong_order_are_a_question(tmp_path: Path) -> None:
     wrong = NAMED.replace("torch.cat([past[1], v], dim=2)", "torch.cat([v, past[1]], dim=2)")
     assert wrong != NAMED
     with pytest.raises(Unclear, match="continued from a cache"):
-        _adapted(tmp_path, wrong)
-
-
-def _adapted(folder: Path, source: str) -> AdaptedWhole:
-    path = folder / "joined.py"
-    path.write_text(source, encoding="utf-8")
-    made = attentest.adapted(f"{path}:TinyForCausalLM")
-    assert isinstance(made, AdaptedWhole)
-    return made
+        adapted(tmp_path, "TinyForCausalLM", wrong)

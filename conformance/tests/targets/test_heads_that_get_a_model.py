@@ -3,15 +3,14 @@
 from pathlib import Path
 
 from folders import SUPPORT
+from mistaken_code import adapted
 from torch import nn
 
-import attentest
 from attentest.judging.bench import Bench
 from attentest.judging.judge import judge
 from attentest.targets.language_models.calling import probe_tokens
 from attentest.targets.language_models.construction.building import PROBE
 from attentest.targets.language_models.questions.bodies import words_on_body
-from attentest.targets.whole import AdaptedWhole
 
 NANO = (SUPPORT / "wild_language_models" / "nano.py").read_text()
 BEFORE, _, AFTER = NANO.partition("        if targets is None:\n")
@@ -37,13 +36,13 @@ SOURCE = BODY + HEAD
 
 
 def test_a_head_gets_the_class_that_its_argument_is_named_after(tmp_path: Path) -> None:
-    backend = _adapted(tmp_path, SOURCE)
+    backend = adapted(tmp_path, "GPTHead", SOURCE)
     assert "GPTHead(gpt=GPT(config=GPTConfig(" in "\n".join(backend.understood)
     assert judge(Bench.for_status(backend), "language_model.formula").status.judged
 
 
 def test_a_mistake_of_the_body_is_one_of_the_head(tmp_path: Path) -> None:
-    backend = _adapted(tmp_path, SOURCE.replace("x = x + self.attn(", "x = self.attn("))
+    backend = adapted(tmp_path, "GPTHead", SOURCE.replace("x = x + self.attn(", "x = self.attn("))
     assert judge(Bench.for_status(backend), "language_model.formula").status.fails_run
 
 
@@ -52,11 +51,3 @@ def test_a_call_that_gives_states_is_that_of_a_body() -> None:
     said = words_on_body(body, {"input": tokens}, "GPT")
     assert "GPT is the body of one: a class of yours that puts a head on it" in said
     assert not words_on_body(nn.Embedding(PROBE.target_vocabulary, 7), {"input": tokens}, "GPT")
-
-
-def _adapted(folder: Path, source: str) -> AdaptedWhole:
-    path = folder / "own.py"
-    path.write_text(source, encoding="utf-8")
-    made = attentest.adapted(f"{path}:GPTHead")
-    assert isinstance(made, AdaptedWhole)
-    return made

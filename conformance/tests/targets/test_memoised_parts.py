@@ -4,11 +4,10 @@ from pathlib import Path
 
 import pytest
 from folders import SUPPORT
+from mistaken_code import adapted
 
-import attentest
 from attentest.judging.bench import Bench
 from attentest.judging.judge import judge
-from attentest.targets.whole import AdaptedWhole
 
 NANO = (SUPPORT / "wild_language_models" / "nano.py").read_text()
 PLACES = """
@@ -35,27 +34,19 @@ SOURCE = SOURCE.replace("import inspect\n", "import inspect\nfrom functools impo
 
 
 def test_a_memoised_part_is_made_anew_for_each_model(tmp_path: Path) -> None:
-    backend = _adapted(tmp_path, SOURCE)
+    backend = adapted(tmp_path, "GPT", SOURCE)
     assert "built as fresh(GPT)(config=GPTConfig(" in "\n".join(backend.understood)
     assert any("what places_of keeps from one model to the next" in one for one in backend.assumed)
 
 
 @pytest.mark.proof
 def test_a_model_with_a_memoised_part_conforms(tmp_path: Path) -> None:
-    bench = Bench.for_status(_adapted(tmp_path, SOURCE))
+    bench = Bench.for_status(adapted(tmp_path, "GPT", SOURCE))
     for clause in ("formula", "gradient", "tied-matrix", "half-precision"):
         assert not judge(bench, f"language_model.{clause}").status.fails_run
 
 
 def test_a_mistake_next_to_a_memoised_part_is_found(tmp_path: Path) -> None:
     wrong = SOURCE.replace("x = x + self.attn(", "x = self.attn(")
-    bench = Bench.for_status(_adapted(tmp_path, wrong))
+    bench = Bench.for_status(adapted(tmp_path, "GPT", wrong))
     assert judge(bench, "language_model.formula").status.fails_run
-
-
-def _adapted(folder: Path, source: str) -> AdaptedWhole:
-    path = folder / "own.py"
-    path.write_text(source, encoding="utf-8")
-    made = attentest.adapted(f"{path}:GPT")
-    assert isinstance(made, AdaptedWhole)
-    return made

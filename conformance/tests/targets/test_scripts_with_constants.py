@@ -5,11 +5,10 @@ from pathlib import Path
 
 import pytest
 from folders import SUPPORT
+from mistaken_code import adapted
 
-import attentest
 from attentest.judging.bench import Bench
 from attentest.judging.judge import judge
-from attentest.targets.whole import AdaptedWhole
 
 NANO = (SUPPORT / "wild_language_models" / "nano.py").read_text()
 CONSTANTS = """
@@ -29,7 +28,7 @@ SCRIPT = f"{SOURCE}\n\nmodel = GPT()\nlogits, _ = model(torch.zeros(1, 5, dtype=
 
 @pytest.mark.proof
 def test_a_call_of_a_script_says_nothing_of_other_sizes(tmp_path: Path) -> None:
-    bench = Bench.for_status(_adapted(tmp_path, SCRIPT))
+    bench = Bench.for_status(adapted(tmp_path, "GPT", SCRIPT))
     for clause in ("formula", "shapes", "too-long-input"):
         found = judge(bench, f"language_model.{clause}")
         assert not found.status.fails_run, found
@@ -38,13 +37,5 @@ def test_a_call_of_a_script_says_nothing_of_other_sizes(tmp_path: Path) -> None:
 @pytest.mark.proof
 def test_a_mistake_of_the_model_in_a_script_is_one(tmp_path: Path) -> None:
     wrong = SCRIPT.replace("x = x + self.attn(", "x = self.attn(")
-    bench = Bench.for_status(_adapted(tmp_path, wrong))
+    bench = Bench.for_status(adapted(tmp_path, "GPT", wrong))
     assert judge(bench, "language_model.formula").status.fails_run
-
-
-def _adapted(folder: Path, source: str) -> AdaptedWhole:
-    path = folder / "own.py"
-    path.write_text(source, encoding="utf-8")
-    made = attentest.adapted(f"{path}:GPT")
-    assert isinstance(made, AdaptedWhole)
-    return made

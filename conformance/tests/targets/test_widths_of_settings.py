@@ -5,10 +5,9 @@ from pathlib import Path
 
 import pytest
 from folders import SUPPORT
+from mistaken_code import adapted
 
-import attentest
 from attentest.targets.adapt import Unclear
-from attentest.targets.whole import AdaptedWhole
 
 NANO = (SUPPORT / "wild_language_models" / "nano.py").read_text()
 TWO = re.sub(r"\bn_embd\b", "n_hidden", NANO).replace("    n_hidden: int = 768\n", "")
@@ -23,12 +22,12 @@ for one in ("block_size", "vocab_size", "n_layer"):
 
 @pytest.mark.parametrize("width", ["embd_size", "embd_dim", "embd"])
 def test_a_width_of_the_embedding_is_that_of_the_model(width: str, tmp_path: Path) -> None:
-    backend = _adapted(tmp_path, re.sub(r"\bn_embd\b", width, NANO))
+    backend = adapted(tmp_path, "GPT", re.sub(r"\bn_embd\b", width, NANO))
     assert f"{width}=sizes.d_model" in "\n".join(backend.understood)
 
 
 def test_a_width_of_the_layers_is_that_of_the_table_where_they_are_one(tmp_path: Path) -> None:
-    backend = _adapted(tmp_path, TWO)
+    backend = adapted(tmp_path, "GPT", TWO)
     assert "n_embed=sizes.d_model, n_hidden=sizes.d_model" in "\n".join(backend.understood)
     assert any("n_hidden is the width of the layers" in one for one in backend.assumed)
 
@@ -36,12 +35,4 @@ def test_a_width_of_the_layers_is_that_of_the_table_where_they_are_one(tmp_path:
 def test_a_width_of_the_layers_with_a_wrong_matrix_is_no_pass(tmp_path: Path) -> None:
     wrong = TWO.replace("nn.Linear(4 * config.n_hidden, config.n_hidden", "nn.Linear(4, 4")
     with pytest.raises(Unclear, match="could not be"):
-        _adapted(tmp_path, wrong)
-
-
-def _adapted(folder: Path, source: str) -> AdaptedWhole:
-    path = folder / "own.py"
-    path.write_text(source, encoding="utf-8")
-    made = attentest.adapted(f"{path}:GPT")
-    assert isinstance(made, AdaptedWhole)
-    return made
+        adapted(tmp_path, "GPT", wrong)

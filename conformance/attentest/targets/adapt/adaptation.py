@@ -34,8 +34,8 @@ from attentest.targets.adapt.assumptions.choices import (
 )
 from attentest.targets.adapt.assumptions.epsilons import given_for_none
 from attentest.targets.adapt.assumptions.precisions import single_alone
-from attentest.targets.adapt.assumptions.promoted import limited_by_use
 from attentest.targets.adapt.assumptions.unread import with_unread
+from attentest.targets.adapt.assumptions.uses import limited_by_use
 from attentest.targets.adapt.code import Code, code_of, of_instance
 from attentest.targets.adapt.components import component_guessed, component_named
 from attentest.targets.adapt.encoders.embedded import entering_of

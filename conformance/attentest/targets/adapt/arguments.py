@@ -8,6 +8,7 @@ from itertools import permutations
 from typing import Any
 
 from attentest.targets.adapt.components import squashed
+from attentest.targets.adapt.computed_values import values_computed
 from attentest.targets.adapt.encoders.sequences import one_sequence
 from attentest.targets.adapt.fillings import is_switch, may_be_none
 from attentest.targets.adapt.names import (
@@ -32,7 +33,6 @@ from attentest.targets.adapt.objects.mask_arguments import (
     sequences_by_sides,
 )
 from attentest.targets.adapt.reading import Attempt, Reading, Unclear
-from attentest.targets.adapt.zeros import values_that_follow
 from attentest_spec import COMPONENTS
 
 
@@ -100,7 +100,7 @@ def read(name: str, component: str, signature: inspect.Signature, reading: Readi
         for one in left
         if squashed(one) in KEY_WIDTH and (own[one] or _is_width(component, signature, one))
     ]
-    computed = values_that_follow(component, [one for one in left if own[one]])
+    computed = values_computed(component, [one for one in left if own[one]])
     for one in left:
         if own[one] and one not in derived and squashed(one) in OFF:
             fixed[one] = OFF[squashed(one)]

@@ -9,8 +9,8 @@ import torch
 from torch import Tensor
 
 from attentest.targets.adapt.components import squashed
+from attentest.targets.adapt.computed_values import PLACES
 from attentest.targets.adapt.names import words
-from attentest.targets.adapt.zeros import PLACES
 
 NUMBERS = ("ids", "places", "shape", "length")
 """The inputs that a call of a positional encoding may get in the place of vectors."""

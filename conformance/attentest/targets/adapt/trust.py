@@ -17,6 +17,7 @@ from attentest.targets.adapt.adapter import Adapter
 from attentest.targets.adapt.advice.causal_switches import demand_order
 from attentest.targets.adapt.advice.plain_norms import rms_function
 from attentest.targets.adapt.advice.scale_of_callers import demand_scale_of_caller
+from attentest.targets.adapt.advice.shares import of_shares
 from attentest.targets.adapt.code import Code
 from attentest.targets.adapt.encoders.idle_norms import gives, without_norm
 from attentest.targets.adapt.layouts import CHANNELS_FIRST, GRID
@@ -38,7 +39,7 @@ from attentest.targets.adapt.unspecified import scores
 from attentest.targets.adapt.unspecified.added_positions import demand_rows_alone
 from attentest.targets.adapt.unspecified.branches import LAYERS, of_norms, of_sums
 from attentest.targets.adapt.unspecified.contexts import unattended
-from attentest.targets.adapt.unspecified.drawn import drawn_buffers, of_shares
+from attentest.targets.adapt.unspecified.drawn import drawn_buffers
 from attentest.targets.adapt.unspecified.key_heads import in_turn
 from attentest.targets.adapt.unspecified.masked_queries import answers_without, masks_queries
 from attentest.targets.adapt.unspecified.parallel import parallel
@@ -314,8 +315,7 @@ def _beside_the_table(code: Code, probe: Probe, found: FoundTable) -> list[str]:
 
 
 def _unplaced(found: FoundTable) -> list[str]:
-    names = few(found.unplaced)
-    return [f"the spec has no place for {names}"] if names else []
+    return [f"the spec has no place for {few(found.unplaced)}"] * bool(found.unplaced)
 
 
 def _of_axes(adapter: Adapter) -> list[str]:

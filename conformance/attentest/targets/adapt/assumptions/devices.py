@@ -14,7 +14,6 @@ from torch import nn
 
 from attentest.targets.adapt.components import squashed
 from attentest.targets.adapt.probing import SIZES, undisturbed
-from attentest.targets.adapt.reading import Reading
 from attentest_spec import Backend, Limits, Sizes
 from attentest_spec.torch import TorchPart
 from attentest_spec.torch.inventory import modules, tensors
@@ -40,12 +39,9 @@ _HELD = ("model", "positional_encoding")
 """The components whose arrays have to follow them."""
 
 
-def with_one_device(backend: B, reading: Reading) -> B:
-    """Return the inferred `backend`, limited to one device where it is used on that alone.
-
-    Nothing is assumed where the user is strict.
-    """
-    if reading.strict or not getattr(backend, "understood", ()) or not backend.limits.any_device:
+def with_one_device(backend: B) -> B:
+    """Return the inferred `backend`, limited to one device where it is used on that alone."""
+    if not backend.limits.any_device:
         return backend
     said = SENTENCE if is_on_cpu_alone(backend) else _kept(backend)
     if not said:

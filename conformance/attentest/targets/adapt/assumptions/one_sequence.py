@@ -10,7 +10,6 @@ import numpy as np
 from attentest.results.text import line_of_user
 from attentest.targets.adapt.assumptions.devices import B, limited
 from attentest.targets.adapt.probing import SIZES, undisturbed
-from attentest.targets.adapt.reading import Reading
 from attentest_spec import Backend
 
 SENTENCE = (
@@ -20,13 +19,13 @@ SENTENCE = (
 _HEADS = 2
 
 
-def with_one_sequence(backend: B, reading: Reading) -> B:
+def with_one_sequence(backend: B) -> B:
     """Return the inferred `backend`, given queries and keys of one shape where it demands that.
 
-    Nothing is assumed where the user is strict, and of an error that the code does not raise by a
-    statement of its own: that may be one of a mistake.
+    Nothing is assumed of an error that the code does not raise by a statement of its own: that may
+    be one of a mistake.
     """
-    if reading.strict or not getattr(backend, "understood", ()) or not backend.limits.cross:
+    if not backend.limits.cross:
         return backend
     refusal = _refusal(backend)
     if not refusal:

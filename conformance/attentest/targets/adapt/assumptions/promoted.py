@@ -5,12 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from attentest.targets.adapt.assumptions.devices import B, limited, with_one_device
-from attentest.targets.adapt.assumptions.one_sequence import with_one_sequence
-from attentest.targets.adapt.assumptions.shared import with_own_arrays
-from attentest.targets.adapt.assumptions.uninitialised import with_values_of_others
+from attentest.targets.adapt.assumptions.devices import B, limited
 from attentest.targets.adapt.probing import SIZES, undisturbed
-from attentest.targets.adapt.reading import Reading
 from attentest_spec import Backend
 from attentest_spec.precision import dtype
 
@@ -21,26 +17,8 @@ SENTENCE = (
 _COMPONENT = "positional_encoding"
 
 
-def limited_by_use(backend: B, reading: Reading) -> B:
-    """Return the inferred `backend` within the limits that its use is assumed to have."""
-    for limit in (
-        with_one_device,
-        with_own_arrays,
-        with_values_of_others,
-        with_one_sequence,
-        with_own_precisions,
-    ):
-        backend = limit(backend, reading)
-    return backend
-
-
-def with_own_precisions(backend: B, reading: Reading) -> B:
-    """Return the inferred `backend` without the half precisions that its positions promote.
-
-    Nothing is assumed where the user is strict.
-    """
-    if reading.strict or not getattr(backend, "understood", ()):
-        return backend
+def with_own_precisions(backend: B) -> B:
+    """Return the inferred `backend` without the half precisions that its positions promote."""
     if _COMPONENT not in backend.components:
         return backend
     halves = [one for one in backend.limits.precisions if one not in ("float64", "float32")]

@@ -12,7 +12,6 @@ from torch import nn
 
 from attentest.targets.adapt.assumptions.devices import B, limited
 from attentest.targets.adapt.probing import SIZES, undisturbed
-from attentest.targets.adapt.reading import Reading
 from attentest_spec import Sizes
 from attentest_spec.torch import Recipe, TorchBackend
 
@@ -23,13 +22,11 @@ SENTENCE = (
 )
 
 
-def with_own_arrays(backend: B, reading: Reading) -> B:
+def with_own_arrays(backend: B) -> B:
     """Return the inferred `backend`, whose parts are copies where they share fixed arrays.
 
-    Nothing is assumed where the user is strict, or where what is shared is trained.
+    Nothing is assumed where what is shared is trained.
     """
-    if reading.strict or not getattr(backend, "understood", ()):
-        return backend
     if not isinstance(backend, TorchBackend):
         return backend
     shared = next(filter(None, (shared_module(one.build) for one in backend.recipes.values())), "")

@@ -10,7 +10,6 @@ from torch import nn
 
 from attentest.targets.adapt.assumptions.devices import B, limited
 from attentest.targets.adapt.probing import SIZES, undisturbed
-from attentest.targets.adapt.reading import Reading
 from attentest_spec.torch import TorchBackend
 
 SENTENCE = (
@@ -24,13 +23,11 @@ _NORMS = ("rms_norm", "layer_norm")
 """The components that have a clause about their first values."""
 
 
-def with_values_of_others(backend: B, reading: Reading) -> B:
+def with_values_of_others(backend: B) -> B:
     """Return the inferred `backend`, whose first values are not judged where it sets none.
 
-    Nothing is assumed where the user is strict, and of no whole model.
+    Nothing is assumed of a whole model.
     """
-    if reading.strict or not getattr(backend, "understood", ()):
-        return backend
     if not isinstance(backend, TorchBackend) or set(_WHOLE) & set(backend.components):
         return backend
     name = _uninitialised(backend)

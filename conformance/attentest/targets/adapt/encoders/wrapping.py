@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from attentest.targets.adapt.code import Inner
 from attentest.targets.adapt.components import squashed
+from attentest.targets.adapt.computed_values import MASKED_PLACES
 from attentest.targets.adapt.encoders.seen import Seen
 from attentest.targets.adapt.encoders.stack import KEEP, EmbeddedStack, is_same, replaced
 from attentest.targets.adapt.masks import is_length
@@ -19,7 +20,6 @@ from attentest.targets.adapt.names import ROLES, SEGMENTS
 from attentest.targets.adapt.objects.mask_holders import held_masks, mask_holders
 from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.adapt.reading import Unclear
-from attentest.targets.adapt.zeros import MASKED_PLACES
 from attentest_spec import Sizes
 
 BATCH, LENGTH, _KEYS = 2, 5, 7

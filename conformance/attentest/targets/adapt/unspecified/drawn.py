@@ -1,8 +1,7 @@
-"""Recognises what is built otherwise: buffers that are drawn, and networks with other outputs.
+"""Recognises buffers of numbers that are drawn when a module is built, as of random features.
 
 Attention by random features (Performer) gives other outputs than the formula, which depend on the
-features that were drawn: it is no mistake in the formula. A network with a width of its own for the
-output may be no part of a Transformer, and return probabilities.
+features that were drawn: it is no mistake in the formula.
 """
 
 from collections.abc import Mapping
@@ -10,7 +9,6 @@ from collections.abc import Mapping
 import torch
 from torch import Tensor, nn
 
-from attentest.targets.adapt.adapter import Adapter
 from attentest.targets.adapt.code import Code
 from attentest.targets.adapt.limits import built
 from attentest.targets.adapt.probing import Probe, undisturbed
@@ -28,21 +26,6 @@ def drawn_buffers(code: Code, probe: Probe) -> str:
     if not drawn:
         return ""
     return f"the numbers of its buffer {drawn[0]} are drawn when it is built, as of random features"
-
-
-def of_shares(code: Code, probe: Probe, adapter: Adapter) -> list[str]:
-    """Return the doubt of a network that has a width of its own for its output, which are shares.
-
-    They are between 0 and 1, as the probabilities of a classifier.
-    """
-    fillings = code.construction.fillings if code.construction else {}
-    widths = [own for own, one in fillings.items() if one.settles == {"d_model"}]
-    if code.component != "feed_forward" or len(widths) < 2:
-        return []
-    found = probe.called(adapter, probe.given(adapter))
-    if not isinstance(found, Tensor) or bool(((found < 0) | (found > 1)).any()):
-        return []
-    return [f"{widths[-1]} is a width of its own for what it returns, all of it between 0 and 1"]
 
 
 def _buffers_drawn(code: Code, probe: Probe, seed: int) -> Mapping[str, Tensor]:

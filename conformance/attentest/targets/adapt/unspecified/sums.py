@@ -5,9 +5,9 @@ from dataclasses import replace
 from torch import Tensor, allclose
 
 from attentest.targets.adapt.adapter import Adapter
+from attentest.targets.adapt.computed_values import ZEROS
 from attentest.targets.adapt.probing import Probe
 from attentest.targets.adapt.reading import Unclear
-from attentest.targets.adapt.zeros import ZEROS
 
 SENTENCE = (
     "assumed that {} is what its result is added to, as a probing call shows: it is given zeros, "

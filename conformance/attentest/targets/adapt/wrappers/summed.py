@@ -16,13 +16,13 @@ import torch
 from torch import Tensor, nn
 
 from attentest.targets.adapt.code import Code
+from attentest.targets.adapt.computed_values import values_computed
 from attentest.targets.adapt.encoders.stack import replaced
 from attentest.targets.adapt.objects.layer_numbers import with_more
 from attentest.targets.adapt.probing import SIZES, Probe, undisturbed
 from attentest.targets.adapt.reading import Reading
 from attentest.targets.adapt.wrappers.core import norms_of
 from attentest.targets.adapt.wrappers.wrapper import WIDTH, Wrapper
-from attentest.targets.adapt.zeros import values_that_follow
 from attentest_spec import Sizes
 
 
@@ -193,7 +193,7 @@ def _called(made: Callable[..., Any], code: Code, tokens: Tensor) -> Any:
     """Return what `made` returns for token ids (B, L); segments that must be given are zeros."""
     called = code.signature.parameters.values()
     needed = [one.name for one in called if one.default is inspect.Parameter.empty]
-    return made(tokens, **dict.fromkeys(values_that_follow("embedding", needed), tokens * 0))
+    return made(tokens, **dict.fromkeys(values_computed("embedding", needed), tokens * 0))
 
 
 def _watched(whole: nn.Module, code: Code, paths: Sequence[str]) -> _Seen:

@@ -1,4 +1,4 @@
-"""Arguments that are given zeros or positions, which follow from the other inputs."""
+"""Arguments whose values are computed from the other inputs: zeros, and positions."""
 
 from collections.abc import Collection
 
@@ -13,6 +13,7 @@ _ONE_SEGMENT = "tokens * 0"
 
 _ADDED = words("residual residualinput residualstates skip shortcut")
 """The names of such rows."""
+
 PLACES = words(
     "positions position positionids posids pos positionid posid inputpositions inputpos "
     "tokenpositions positionindices"
@@ -29,7 +30,7 @@ MASKED_PLACES = words(
 """Positions of the tokens that are to be guessed, which are chosen behind the layers."""
 
 
-def values_that_follow(component: str, needed: Collection[str]) -> dict[str, str]:
+def values_computed(component: str, needed: Collection[str]) -> dict[str, str]:
     """Return the `needed` arguments that get zeros or positions, as expressions.
 
     They are rows of a network, segments of embeddings, and positions of sequences, of the shape
