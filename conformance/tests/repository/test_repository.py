@@ -21,6 +21,10 @@ SPEC = REPOSITORY / "spec" / "attentest_spec"
 SUITE = REPOSITORY / "conformance" / "attentest"
 PACKAGES = [REPOSITORY / "spec", REPOSITORY / "conformance", *FOLDERS]
 NAMES = {name: folder for folder in FOLDERS for name in backends(folder)}
+TOP_LEVEL = {"spec", "implementations", "conformance", "docs", "tox.ini", "toxfile.py"} | {
+    *("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "LICENSE", "pyproject.toml"),
+    "constraints.txt",
+}
 IMPLEMENTATIONS = {package(folder).name for folder in FOLDERS}
 
 
@@ -216,6 +220,14 @@ def test_chapter_is_the_address_in_every_wing(chapter: str) -> None:
     assert checks.with_suffix(".py").is_file() != (checks / "__init__.py").is_file()
     index = (REPOSITORY / "docs" / "contents.txt").read_text(encoding="utf-8")
     assert f"generated/chapters/{chapter}\n" in index
+
+
+def test_top_level_holds_the_listed_entries() -> None:
+    tracked = subprocess.run(["git", "ls-files"], cwd=REPOSITORY, capture_output=True, text=True)
+    if tracked.returncode:
+        pytest.skip("this is no clone: nothing lists the files that belong to the repository")
+    entries = {path.partition("/")[0] for path in tracked.stdout.splitlines()}
+    assert {one for one in entries if not one.startswith(".")} == TOP_LEVEL
 
 
 # The commands of the README -----------------------------------------------------------------------
