@@ -10,6 +10,7 @@ from attentest.analysis.diagnosis import BrokenClause, diagnose
 from attentest.harness.errors import Absent, BackendError, Shortcoming, Violation
 from attentest.harness.subject import Step, Subject
 from attentest.judging.bench import Bench
+from attentest.judging.earlier import explanation_of
 from attentest.judging.examples import traces_of, try_examples
 from attentest.judging.registry import Check, check_of
 from attentest.results.text import last_frames, summary
@@ -92,9 +93,10 @@ def judge(
         bench.unexplained.exceptions.add(outcome.where)
     elif in_full and all(one.kind == "complaint" for one in diagnosis):
         bench.unexplained.add(clause.component, location)
-    explained = (one.names for one in diagnosis[:1] if one.kind != "complaint")
-    bench.suspects.extend(names for names in explained if names not in bench.suspects)
-    return replace(verdict, diagnosis=diagnosis, location=location)
+    verdict = replace(verdict, diagnosis=diagnosis, location=location)
+    if (names := explanation_of(verdict)) and names not in bench.suspects:
+        bench.suspects.append(names)
+    return verdict
 
 
 def _outcome(bench: Bench, clause: Clause, check: Check) -> _Outcome:

@@ -7,23 +7,25 @@ After three of these the remaining clauses get the same verdict untried.
 
 import os
 import threading
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Container, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any
 
 from attentest.harness import process
-from attentest.harness.errors import ProcessFailure, Unavailable
+from attentest.harness.errors import ProcessFailure, Stopped, Unavailable
 from attentest.harness.messages import Event, disturbed
 from attentest.harness.process import Child, Isolation, in_threads
-from attentest.harness.starting import prepare
+from attentest.harness.starting import POLL, prepare
 from attentest.judging.ahead import Ahead, divisible, help_others
+from attentest.judging.earlier import Earlier
 from attentest.results.blocks import UNSOUGHT
 from attentest.results.plan import Plan
 from attentest.results.run import BackendRun, Description, Run
 from attentest.results.verdict import Status, Verdict
 from attentest.studies.cluster import Lost, cluster
 from attentest.studies.participants import Remote
+from attentest_spec.components import inside
 from attentest_spec.registry import LoadFailure
 
 PATIENCE = 3
@@ -64,10 +66,11 @@ def run(
 
     workers = workers or os.cpu_count() or 1
     alone = fail_fast or workers == 1 or not divisible(plan)
-    trials = [
-        _Trial(BackendRun(target), plan, one_at_a_time, stop, fail_fast, alone)
-        for target in targets
-    ]
+    trials: list[_Trial] = []
+    for target in targets:  # code that is read, and no backend: several targets are of one file
+        before = () if plan.reading is None else tuple(trials)
+        result = BackendRun(target)
+        trials.append(_Trial(result, plan, one_at_a_time, stop, fail_fast, alone, before))
     actions: dict[int, Callable[[], Any]] = dict(enumerate(one.run for one in trials))
     if not alone:
         # Whoever has no target left helps with those of others: the last one, too, has all cores.
@@ -111,6 +114,8 @@ class _Trial:
     stop: threading.Event
     fail_fast: bool
     alone: bool = True  # its clauses are not divided among several processes
+    before: Sequence["_Trial"] = ()  # the targets before it that may be parts of it
+    ended: threading.Event = field(default_factory=threading.Event)
     loaded: bool = False  # by the worker of the moment
     described: bool = False  # by any worker
     found: Verdict | None = None  # of the clause that is next, its diagnosis under way
@@ -119,6 +124,23 @@ class _Trial:
     def ahead(self) -> Ahead:
         """The division of the plan among processes."""
         return Ahead(self._remote, self.plan, self._read, alone=self.alone)
+
+    def earlier(self) -> Earlier:
+        """Wait for the parts of this target, and return what their verdicts show."""
+        own = self.result.description.components
+        parts = {part for one in own for part in inside(one)}.difference(own)
+        found: list[Verdict] = []
+        for one in self.before:
+            while not (one.ended.is_set() or (one.described and not one.is_among(parts))):
+                if self.stop.is_set():
+                    raise Stopped("the command was interrupted")
+                one.ended.wait(POLL)
+            found += one.result.verdicts if one.is_among(parts) else ()
+        return Earlier.of(found)
+
+    def is_among(self, parts: Container[str]) -> bool:
+        """Return whether one of its components is among the `parts` of another target."""
+        return any(one in parts for one in self.result.description.components)
 
     @property
     def rest(self) -> tuple[str, ...]:
@@ -129,8 +151,11 @@ class _Trial:
 
     def run(self) -> BackendRun:
         """Judge to the end, in several processes where others help."""
-        with self.ahead:
-            return self._judged()
+        try:
+            with self.ahead:
+                return self._judged()
+        finally:
+            self.ended.set()
 
     def _judged(self) -> BackendRun:
         """Judge to the end, replacing workers that hang or die.
@@ -217,6 +242,7 @@ class _Trial:
 
     def _judge(self, worker: Child) -> None:
         """Take the verdicts that were reached ahead, and let `worker` judge the other clauses."""
+        earlier = self.earlier().as_dict()
         while rest := self.rest:
             if verdict := self.ahead.take(rest[0], self.stop):
                 self._keep(verdict)
@@ -228,6 +254,7 @@ class _Trial:
                 target=self.result.target,
                 plan=replace(self.plan, clauses=asked).as_dict(),
                 fail_fast=self.fail_fast,
+                earlier=earlier,
             )
             if self.rest not in (rest[len(asked) :], ()):
                 raise disturbed()

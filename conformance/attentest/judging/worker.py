@@ -8,8 +8,10 @@ from attentest.harness.description import described
 from attentest.harness.messages import Listener, Methods
 from attentest.harness.process_state import collect_rarely
 from attentest.judging.bench import Bench
+from attentest.judging.earlier import Earlier
 from attentest.judging.judge import judge
 from attentest.judging.registry import checks
+from attentest.judging.unexplained import Unexplained
 from attentest.results.plan import Plan
 from attentest.results.text import plain_value, summary
 from attentest.results.verdict import Verdict
@@ -48,14 +50,22 @@ class _Judging:
         self._backend = backend
         self._bench: Bench | None = None
 
-    def judge(self, *, target: str, plan: dict[str, Any], fail_fast: bool, tell: Listener) -> None:
+    def judge(
+        self,
+        *,
+        target: str,
+        plan: dict[str, Any],
+        fail_fast: bool,
+        tell: Listener,
+        earlier: dict[str, Any] | None = None,
+    ) -> None:
         """Judge every clause of the plan, with an event for each step.
 
-        Where it is to `fail_fast`, the first verdict that fails a run is the last. The settings are
-        those of the first call.
+        Where it is to `fail_fast`, the first verdict that fails a run is the last. The settings,
+        and what is known of parts judged `earlier`, are those of the first call.
         """
         asked = Plan.from_dict(plan)
-        bench = self._bench = self._bench or self._made(target, asked)
+        bench = self._bench = self._bench or self._made(target, asked, earlier)
 
         def report(step: str, verdict: Verdict) -> None:
             tell({"step": step, **plain_value(verdict.as_dict())})
@@ -68,7 +78,8 @@ class _Judging:
             if fail_fast and verdict.status.fails_run:
                 break
 
-    def _made(self, target: str, plan: Plan) -> Bench:
+    def _made(self, target: str, plan: Plan, earlier: dict[str, Any] | None = None) -> Bench:
+        known = Earlier.from_dict(earlier) if earlier else Earlier()
         return Bench(
             self._backend,
             precision=plan.precision,
@@ -78,6 +89,8 @@ class _Judging:
             shrink=plan.shrink,
             diagnose=plan.diagnose,
             loader=resolve.loader(target),
+            suspects=[*known.suspects],
+            unexplained=Unexplained(lines={*known.lines}),
         )
 
     def measure(self, *, target: str, plan: dict[str, Any]) -> dict[str, str]:

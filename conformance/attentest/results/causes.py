@@ -212,14 +212,18 @@ def shown(verdict: Verdict) -> tuple[LikelyCause, ...]:
 def _keys(broken: Sequence[Verdict]) -> Iterator[Key]:
     """Yield for each verdict what it has in common with those of the same cause."""
     names = list(_chosen(broken))
+    pairs = list(zip(broken, names, strict=True))
     parts = _confirmed_lines(broken)
     lines = {
         chosen: _mended(verdict.location, parts)
-        for verdict, chosen in zip(broken, names, strict=True)
+        for verdict, chosen in pairs
         if verdict.location and chosen
     }
-    pairs = zip(broken, names, strict=True)
-    own = [_own_key(verdict, chosen, lines, parts) for verdict, chosen in pairs]
+    proved = _proved_lines(pairs)
+    own = [
+        _proved(verdict, chosen, proved) or _own_key(verdict, chosen, lines, parts)
+        for verdict, chosen in pairs
+    ]
     unknown = {
         (verdict.backend, verdict.clause): key
         for verdict, key, chosen in zip(broken, own, names, strict=True)
@@ -227,6 +231,29 @@ def _keys(broken: Sequence[Verdict]) -> Iterator[Key]:
     }
     for verdict, key, chosen in zip(broken, own, names, strict=True):
         yield key if chosen or verdict.location else _of_formula(verdict, unknown) or key
+
+
+def _proved_lines(pairs: Sequence[tuple[Verdict, Names]]) -> dict[Key, list[Key]]:
+    """Return by component and known mistake the lines that are confirmed, there or in a part."""
+    places = [one.location for one, _ in pairs if one.location]
+    confirmed = {_line(one) for one in places if one.confirmed}
+    found: dict[Key, list[Key]] = {}
+    for verdict, names in pairs:
+        if verdict.location and names and (line := _line(verdict.location)) in confirmed:
+            found.setdefault(_mistaken(verdict, names), []).append(line)
+    return found
+
+
+def _proved(verdict: Verdict, names: Names, lines: Mapping[Key, Sequence[Key]]) -> Key | None:
+    """Return the first confirmed line of a mistake that is suspected at a line of its own."""
+    several = lines.get(_mistaken(verdict, names), ())
+    other = verdict.location is not None and _line(verdict.location) not in several
+    return several[0] if several and other else None
+
+
+def _mistaken(verdict: Verdict, names: Names) -> Key:
+    """Return the component of a backend with a known mistake in it, which has one line."""
+    return verdict.backend, _clause(verdict).component, names
 
 
 def _confirmed_lines(broken: Sequence[Verdict]) -> dict[str, Key]:

@@ -1,5 +1,7 @@
 """The causes of what fails: which verdicts stand together, and in which order."""
 
+from dataclasses import replace
+
 import pytest
 
 from attentest.results.causes import causes, consequences, formulas, may_follow, shown
@@ -111,6 +113,20 @@ def test_two_lines_are_two_causes_though_one_mistake_is_likely() -> None:
         ]
     )
     assert [one.line for one in found] == [14, 30]  # the confirmed one first
+
+
+def test_one_mistake_of_a_component_is_at_its_confirmed_line() -> None:
+    """Some example shows it at another line, which nothing confirms."""
+    before = Location("att.py", 13, "s = q @ k.mT", "product", "q k", "")
+    again = Location("att.py", 30, "s = q @ k.mT", "scores", "q k / 2", "q k", confirmed=True)
+    whole = broken("attention.formula", SCALE, location=LINE)
+    assert len(groups(whole, broken("attention.shapes", SCALE, location=before))) == 1
+    assert len(groups(whole, broken("attention.shapes", SCALE, location=again))) == 2
+    assert len(groups(whole, broken("attention.shapes", location=before))) == 2
+    model = [broken("model.formula", SCALE, location=replace(LINE, confirmed=False))]
+    model.append(broken("model.shapes", SCALE, location=before))
+    assert len(groups(*model)) == 2
+    assert len(groups(whole, *model)) == 1
 
 
 def test_unexplained_outputs_belong_to_the_formula_that_fails_unexplained() -> None:
