@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from attentest.judging.unexplained import Line, line_of
+from attentest.judging.unexplained import Line, settled_lines
 from attentest.results.verdict import Verdict
 
 Names = tuple[str, ...]
@@ -12,10 +12,7 @@ Names = tuple[str, ...]
 
 @dataclass(frozen=True)
 class Earlier:
-    """The `suspects` are likely causes, and no mistake of the catalogue explains the `lines`.
-
-    At such a line wrong numbers were proved to begin.
-    """
+    """The `suspects` are likely causes; at the `lines` a mistake is known, or in no catalogue."""
 
     suspects: tuple[Names, ...] = ()
     lines: tuple[Line, ...] = ()
@@ -23,14 +20,9 @@ class Earlier:
     @classmethod
     def of(cls, verdicts: Iterable[Verdict]) -> "Earlier":
         """Return what `verdicts` on the parts show."""
-        suspects: dict[Names, None] = {}
-        lines: dict[Line, None] = {}
-        for one in verdicts:
-            if names := explanation_of(one):
-                suspects[names] = None
-            elif one.location is not None and one.location.confirmed:
-                lines[line_of(one.location)] = None
-        return cls(tuple(suspects), tuple(lines))
+        several = list(verdicts)
+        suspects = dict.fromkeys(names for one in several if (names := explanation_of(one)))
+        return cls(tuple(suspects), tuple(dict.fromkeys(settled_lines(several))))
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> "Earlier":

@@ -89,11 +89,11 @@ def judge(
     finding = outcome.violation.found if outcome.violation else outcome.message
     in_full = not bench.unexplained.knows(clause.component, location)
     diagnosis = _diagnosis(bench, clause, check, subject, finding, in_full=in_full)
+    verdict = replace(verdict, diagnosis=diagnosis, location=location)
     if outcome.where and not diagnosis:
         bench.unexplained.exceptions.add(outcome.where)
-    elif in_full and all(one.kind == "complaint" for one in diagnosis):
-        bench.unexplained.add(clause.component, location)
-    verdict = replace(verdict, diagnosis=diagnosis, location=location)
+    else:
+        bench.unexplained.add(clause.component, verdict, searched=in_full)
     if (names := explanation_of(verdict)) and names not in bench.suspects:
         bench.suspects.append(names)
     return verdict

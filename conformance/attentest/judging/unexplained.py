@@ -1,9 +1,10 @@
-"""Failures that no mistake of the catalogue explained, so that they are not searched for again."""
+"""Failures that were explained, or searched in vain: they are not searched for in full again."""
 
 from collections import Counter
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from attentest.results.verdict import Location
+from attentest.results.verdict import Location, Verdict
 
 Line = tuple[str, int, str]
 """The file and the number of a line, and the step of the reference that differs there."""
@@ -14,11 +15,11 @@ SEARCHES = 2
 
 @dataclass
 class Unexplained:
-    """Failures without a likely cause, of one backend.
+    """Failures for which no full search is needed, of one backend.
 
     A mistake that is in no catalogue breaks most clauses of a component, and each full search costs
     seconds. `exceptions` are ends of tracebacks, `lines` those at which wrong numbers were proved
-    to begin, and `searches` count other wrong answers by component.
+    to begin or a known mistake is, and `searches` count other wrong answers by component.
     """
 
     exceptions: set[str] = field(default_factory=set)
@@ -29,13 +30,22 @@ class Unexplained:
         """Say whether a full search for a wrong answer, which begins at `location`, is in vain."""
         return line_of(location) in self.lines or self.searches[component] >= SEARCHES
 
-    def add(self, component: str, location: Location | None) -> None:
-        """Remember a wrong answer that a full search did not explain."""
-        self.searches[component] += 1
-        if location is not None and location.confirmed:
-            self.lines.add(line_of(location))
+    def add(self, component: str, verdict: Verdict, *, searched: bool) -> None:
+        """Remember a wrong answer, for which causes were `searched` in full or not."""
+        if searched and all(one.kind == "complaint" for one in verdict.diagnosis):
+            self.searches[component] += 1
+        self.lines.update(settled_lines([verdict]))
+
+
+def settled_lines(verdicts: Iterable[Verdict]) -> Iterator[Line]:
+    """Yield the lines of mistakes that are known, or that no catalogue has: proved ones."""
+    for one in verdicts:
+        exact = any(cause.kind != "complaint" and not cause.missed for cause in one.diagnosis[:1])
+        if one.location is not None and (one.location.confirmed or exact):
+            yield line_of(one.location)
 
 
 def line_of(location: Location | None) -> Line:
-    """Return the line of a location, that of no file where there is none."""
-    return (location.file, location.line, location.step) if location else ("", 0, "")
+    """Return the line of a location, with the step in its part: that of no file for none."""
+    step = location.step.rpartition(".")[2] if location else ""
+    return (location.file, location.line, step) if location else ("", 0, "")

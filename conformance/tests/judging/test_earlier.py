@@ -1,5 +1,7 @@
 """The causes that the parts of a whole show are tried first where the whole fails."""
 
+from dataclasses import replace
+
 from attentest.judging.earlier import Earlier
 from attentest.judging.run import run
 from attentest.results.plan import Plan, select
@@ -55,16 +57,22 @@ def _verdict(**fields):
 def test_known_causes_and_unexplained_lines_are_handed_on():
     similar = LikelyCause("complaint", ("attention.mask-ignored",), "a similar message")
     explained = _verdict(diagnosis=(CAUSE,), location=LINE)
-    assert Earlier.of([explained]) == Earlier(suspects=(CAUSE.names,))
-    unexplained = _verdict(diagnosis=(similar,), location=LINE)
+    assert Earlier.of([explained]) == Earlier((CAUSE.names,), (("mine.py", 7, "scaled scores"),))
+    other = replace(LINE, line=9, step="layers.0.scores")
+    unexplained = _verdict(diagnosis=(similar,), location=other)
+    assert Earlier.of([unexplained]) == Earlier(lines=(("mine.py", 9, "scores"),))
     found = Earlier.of([explained, unexplained, explained])
-    assert found == Earlier((CAUSE.names,), (("mine.py", 7, "scaled scores"),))
+    assert found.suspects == (CAUSE.names,)
+    assert len(found.lines) == 2
     assert Earlier.from_dict(found.as_dict()) == found
 
 
 def test_suspected_lines_are_searched_for_again():
     suspected = Location("mine.py", 7, "q @ k", "scaled scores", "scores / 2", "")
     assert Earlier.of([_verdict(location=suspected)]) == Earlier()
+    nearest = replace(CAUSE, missed=2)
+    found = Earlier.of([_verdict(location=suspected, diagnosis=(nearest,))])
+    assert found == Earlier(suspects=(CAUSE.names,))
 
 
 def test_cause_of_a_part_is_handed_to_what_holds_it(tmp_path, monkeypatch):
@@ -84,4 +92,7 @@ def test_cause_of_a_part_is_handed_to_what_holds_it(tmp_path, monkeypatch):
     result = run(targets, Plan(slugs, reading={}), workers=2)
     statuses = [[one.status for one in backend.verdicts] for backend in result.backends]
     assert statuses == [["violation", "absent"], ["absent", "violation"]]
-    assert asked == {"": Earlier(), "MultiHeadAttention": Earlier(suspects=(CAUSE.names,))}
+    assert asked.pop("") == Earlier()
+    (found,) = asked.values()
+    assert found.suspects == (CAUSE.names,)
+    assert [line for _, line, _ in found.lines] == [25]

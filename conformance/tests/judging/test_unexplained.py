@@ -8,7 +8,7 @@ import torch
 from attentest.judging import judge as judging
 from attentest.judging.bench import Bench
 from attentest.judging.unexplained import SEARCHES, Unexplained
-from attentest.results.verdict import Location
+from attentest.results.verdict import LikelyCause, Location, Status, Verdict
 from attentest_spec.torch import Recipe, TorchBackend
 
 CLAUSES = ["layer_norm.formula", "layer_norm.variance", "layer_norm.gradient"]
@@ -65,19 +65,41 @@ def test_wrong_numbers_of_one_line_are_searched_for_in_full_once(searched: list[
     assert searched == CLAUSES[:1]
 
 
+def _wrong(location: Location | None, *diagnosis: LikelyCause) -> Verdict:
+    violation = Verdict("mine", "model.formula", Status.VIOLATION, "It differs.")
+    return replace(violation, location=location, diagnosis=diagnosis)
+
+
 def test_searches_in_vain_are_counted_by_component() -> None:
     known = Unexplained()
     for _ in range(SEARCHES):
         assert not known.knows("model", None)
-        known.add("model", None)
+        known.add("model", _wrong(None), searched=True)
     assert known.knows("model", None)
     assert not known.knows("encoder", None)
 
 
+def test_searches_in_short_and_with_an_answer_are_not_counted() -> None:
+    known = Unexplained()
+    for _ in range(SEARCHES):
+        known.add("model", _wrong(None), searched=False)
+        known.add("model", _wrong(None, LikelyCause("fault", ("a.b",), "")), searched=True)
+    assert not known.knows("model", None)
+
+
 def test_a_line_that_is_only_suspected_says_nothing_of_other_clauses() -> None:
+    line = Location("model.py", 7, "x = x + y", "layers.0.residual sum", "", "")
+    nearest = LikelyCause("fault", ("a.b",), "", missed=1)
+    known = Unexplained()
+    known.add("model", _wrong(line, nearest), searched=True)
+    assert not known.knows("model", line)
+    known.add("model", _wrong(replace(line, confirmed=True)), searched=True)
+    assert known.knows("encoder", replace(line, step="residual sum"))
+
+
+def test_a_line_with_a_known_mistake_is_not_searched_again() -> None:
     line = Location("model.py", 7, "x = x + y", "residual sum", "", "")
     known = Unexplained()
-    known.add("model", line)
-    assert not known.knows("model", line)
-    known.add("model", replace(line, confirmed=True))
-    assert known.knows("encoder", line)
+    known.add("model", _wrong(line, LikelyCause("fault", ("a.b",), "")), searched=True)
+    assert known.knows("model", line)
+    assert not known.knows("model", replace(line, line=8))

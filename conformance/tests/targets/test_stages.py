@@ -8,6 +8,7 @@ from finding import direct
 from torch import nn
 
 from attentest.targets.adapt.parameters import find_table
+from attentest.targets.adapt.parameters import found as search
 from attentest.targets.adapt.parameters.trials import trial as trials
 from attentest_spec.oracles import ORACLES
 
@@ -141,3 +142,44 @@ def test_a_part_that_is_no_attention_alone_is_read_in_its_layer():
     found = find_table(ResidualInside, "encoder_layer", direct)
     plain = find_table(Layer, "encoder_layer", direct)
     assert found.table == plain.table
+
+
+class Listed(Attention):
+    """Names do not say which of its projections is which."""
+
+    q, k, v, o = (property(lambda self, at=at: self.projections[at]) for at in range(4))
+
+    def __init__(self, width, heads, scale=math.sqrt):
+        nn.Module.__init__(self)
+        self.heads, self.scale = heads, scale
+        self.projections = nn.ModuleList(nn.Linear(width, width) for _ in range(4))
+
+
+class ListedLayer(Layer):
+    attention = Listed
+
+
+class ListedWithResidual(ResidualInside):
+    attention = type("ListedResidual", (Listed, WithResidual), {})
+
+
+class ListedWithoutRoot(ListedLayer):
+    scale = staticmethod(float)
+
+
+@pytest.mark.parametrize(
+    ("style", "briefly"),
+    [(ListedLayer, False), (ListedWithResidual, True), (ListedWithoutRoot, True)],
+)
+def test_whole_with_a_part_that_nothing_explains_is_tried_briefly(style, briefly, monkeypatch):
+    times = []
+
+    class Noted(search.Clock):
+        def __init__(self, seconds):
+            times.append(seconds)
+            super().__init__(seconds)
+
+    monkeypatch.setattr(search, "Clock", Noted)
+    found = find_table(style, "encoder_layer", direct)
+    assert (search.BRIEFLY in times) == briefly
+    assert bool(found.doubts) == (style is ListedWithoutRoot)

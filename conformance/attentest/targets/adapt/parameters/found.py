@@ -22,7 +22,7 @@ from attentest.targets.adapt.parameters.interleaved import (
     other_sizes,
 )
 from attentest.targets.adapt.parameters.layers import NO_LISTS, Lost, Part, layer_parts, leaf_part
-from attentest.targets.adapt.parameters.leaves import is_norm_of_heads, is_sink
+from attentest.targets.adapt.parameters.leaves import is_of_heads
 from attentest.targets.adapt.parameters.mixtures import mixture_part
 from attentest.targets.adapt.parameters.norm_kinds import LAYERED, norm_kind
 from attentest.targets.adapt.parameters.settled import memory, settled
@@ -44,15 +44,15 @@ from attentest.targets.adapt.parameters.trials.samples import part_samples
 from attentest.targets.adapt.parameters.trials.shown import rounded_positions, shown_by_parts
 from attentest.targets.adapt.parameters.trials.stages import home, watched
 from attentest.targets.adapt.parameters.trials.trial import fitting, places, read
-from attentest.targets.adapt.parameters.units import Unit, units
+from attentest.targets.adapt.parameters.units import units
 from attentest_spec import Choices, Sizes
 from attentest_spec.choices import Value
 from attentest_spec.components import inside
 from attentest_spec.mapping import Table
 from attentest_spec.parameters import shapes
 
-SECONDS, OF_MODELS = 2.0, 5
-"""Time for which the numbers may be asked, and how many times as long of a whole model."""
+SECONDS, OF_MODELS, BRIEFLY = 2.0, 5, 0.5
+"""Time for the numbers, how many times as long for a model, and the time where a part is wrong."""
 
 MOST = 1000
 """Number of maps of a whole component that are tried."""
@@ -193,7 +193,7 @@ class _Search:
         self.doubts: list[str] = []
         self.unplaced: list[str] = []
         self.lists: dict[str, Layers] = {}
-        self.fits = False
+        self.fits = self.misses = False
 
     def found(self) -> FoundTable:
         """Return the table; Lost where a part of the component is not there."""
@@ -234,8 +234,7 @@ class _Search:
         choices = {**decided, **self._shown(parts, table, Choices.of(decided))}
         self.remarks += [*packed(table), *self._unmapped(table, choices)]
         if self.clock.ran_out:
-            text = f"The numbers were asked for {self.seconds:g} seconds and not to the end."
-            self.remarks.append(text)
+            self.remarks.append(f"The numbers were asked for {self.clock.seconds:g} s alone.")
         made = FoundTable(table, lines(table), tuple(self.remarks), choices, self.doubts)
         return replace(made, unplaced=self.unplaced, cut=self.clock.ran_out and not self.fits)
 
@@ -263,20 +262,20 @@ class _Search:
                 held = [*usable, *lone_biases(self.units, self.sizes)]
                 parts, self.lists = model_parts(held, self.sizes, self.run)
             case "multi_head_attention":
-                held = [unit for unit in self.units if unit in usable or self._is_of_heads(unit)]
+                held = [one for one in self.units if one in usable or is_of_heads(one, self.sizes)]
                 return [leaf_part("", self.component, held, self.sizes)]
             case _:
                 return [leaf_part("", self.component, usable, self.sizes)]
         return parts
 
-    def _is_of_heads(self, unit: Unit) -> bool:
-        return is_sink(unit, self.sizes) or is_norm_of_heads(unit, self.sizes)
-
     def _chosen(self, parts: list[Part]) -> list[Entries]:
         """Return one table for every part: the only one, or the one that the numbers choose."""
+        self.misses = False
         options = [self._narrowed(part, parts) for part in map(self._agreeing, parts)]
         if all(len(tables) == 1 for tables in options):
             return [tables[0] for tables in options]
+        if self.misses:  # a whole with a wrong part has wrong numbers too
+            self.clock = Clock(BRIEFLY)
         several = list(islice(product(*options), MOST))
         together = [self._whole(parts, list(chosen)) for chosen in several]
         fits = self._fitting(self.component, together, self.run.samples)
@@ -346,7 +345,9 @@ class _Search:
         Such a module holds nothing of the other `parts`.
         """
         samples = part_samples(part.component, home(part, parts, self.run))
-        return self._fitting(part.component, list(part.tables), samples)
+        fits = self._fitting(part.component, list(part.tables), samples)
+        self.misses |= bool(samples) and not fits
+        return fits
 
     def _attends_by_slices(self, parts: list[Part]) -> bool:
         """Say whether each attention of a whole gives its own numbers with heads as slices."""
@@ -361,9 +362,8 @@ class _Search:
             alike = [one for one in tables if any("gate" in n.split(".") for n in one) == gated]
             if alike:
                 decided = Choices.of(self._decided(component, alike[0]))
-                fits += fitting(
-                    component, alike, list(samples), self.run, self.sizes, decided, self.clock
-                )
+                asked = self.run, self.sizes, decided, self.clock
+                fits += fitting(component, alike, list(samples), *asked)
         return fits
 
     def _decided(self, component: str, table: Table) -> dict[str, Value]:

@@ -55,6 +55,11 @@ def leaf_tables(component: str, units: list[Unit], sizes: Sizes) -> list[Entries
     return [table for number, table in enumerate(found) if table not in found[:number]]
 
 
+def is_of_heads(unit: Unit, sizes: Sizes) -> bool:
+    """Return whether a parameter is one that attention may have besides its projections."""
+    return is_sink(unit, sizes) or is_norm_of_heads(unit, sizes)
+
+
 def is_norm_of_heads(unit: Unit, sizes: Sizes) -> bool:
     """Say whether names and shapes allow that a unit norms queries or keys, in heads or in all."""
     widths = (sizes.d_model // sizes.heads, sizes.d_model)

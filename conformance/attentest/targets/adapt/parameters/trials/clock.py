@@ -10,6 +10,7 @@ class Clock:
     """The clock is read once in so many trials: reading it costs a part of one."""
 
     def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
         self.end = time.thread_time() + seconds
         self.ran_out, self.asked = False, 0
 
