@@ -54,6 +54,15 @@ class LateRefusal(MultiHeadAttention):
         super().__init__(d_model - d_model % num_heads, num_heads)
 
 
+class Viewed(MultiHeadAttention):
+    """Asserts nothing, and its view of all numbers fits a few lengths with rows that are wrong."""
+
+    def __init__(self, d_model: int, num_heads: int) -> None:
+        super().__init__(d_model - d_model % num_heads, num_heads)
+        self.q, self.k, self.v = (nn.Linear(d_model, d_model) for _ in range(3))
+        self.o = nn.Linear(self.heads * self.width, d_model)
+
+
 def test_assertion_about_heads_is_a_warning_without_a_likely_cause() -> None:
     report = attentest.check(MultiHeadAttention, clauses=[REFUSED, NAMED])
     assert report[REFUSED].status == "pass", report[REFUSED]
@@ -80,5 +89,11 @@ def test_width_that_is_not_refused_is_a_violation() -> None:
 
 def test_width_that_the_first_call_refuses_is_a_warning() -> None:
     report = attentest.check(LateRefusal, "multi_head_attention", clauses=[REFUSED, NAMED])
+    assert report[REFUSED].status == "pass", report[REFUSED]
+    assert report[NAMED].status == "warning", report[NAMED]
+
+
+def test_width_that_fits_by_chance_at_some_lengths_is_a_warning() -> None:
+    report = attentest.check(Viewed, "multi_head_attention", clauses=[REFUSED, NAMED])
     assert report[REFUSED].status == "pass", report[REFUSED]
     assert report[NAMED].status == "warning", report[NAMED]
