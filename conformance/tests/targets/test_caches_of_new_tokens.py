@@ -38,6 +38,7 @@ def test_keys_of_new_tokens_with_the_name_of_all_are_a_question(tmp_path: Path) 
         adapted(tmp_path, "TinyForCausalLM", NEW)
 
 
+@pytest.mark.proof
 def test_keys_that_are_joined_in_the_wrong_order_are_a_question(tmp_path: Path) -> None:
     wrong = NAMED.replace("torch.cat([past[1], v], dim=2)", "torch.cat([v, past[1]], dim=2)")
     assert wrong != NAMED

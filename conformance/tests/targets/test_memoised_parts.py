@@ -46,6 +46,7 @@ def test_a_model_with_a_memoised_part_conforms(tmp_path: Path) -> None:
         assert not judge(bench, f"language_model.{clause}").status.fails_run
 
 
+@pytest.mark.proof
 def test_a_mistake_next_to_a_memoised_part_is_found(tmp_path: Path) -> None:
     wrong = SOURCE.replace("x = x + self.attn(", "x = self.attn(")
     bench = Bench.for_status(adapted(tmp_path, "GPT", wrong))

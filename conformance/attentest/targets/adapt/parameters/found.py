@@ -234,7 +234,7 @@ class _Search:
         choices = {**decided, **self._shown(parts, table, Choices.of(decided))}
         self.remarks += [*packed(table), *self._unmapped(table, choices)]
         if self.clock.ran_out:
-            self.remarks.append(f"The numbers were asked for {self.clock.seconds:g} s alone.")
+            self.remarks.append(f"The numbers were asked for {self.clock.seconds:g} seconds.")
         made = FoundTable(table, lines(table), tuple(self.remarks), choices, self.doubts)
         return replace(made, unplaced=self.unplaced, cut=self.clock.ran_out and not self.fits)
 
