@@ -268,8 +268,8 @@ def _is_configuration(parameter: inspect.Parameter) -> bool:
     annotated = parameter.annotation
     if not inspect.isclass(annotated) or annotated is parameter.empty:
         return False
-    own = annotated.__module__ != "builtins" and "__init__" in vars(annotated)
-    own = own and not issubclass(annotated, Mapping)  # its fields are keys that are read
+    own = annotated.__module__ != "builtins" and bool(constructor_arguments(annotated))
+    own = own and "__init__" in vars(annotated) and not issubclass(annotated, Mapping)  # keys
     return holds_settings(annotated) or (own and is_configuration(parameter.name))
 
 
