@@ -12,7 +12,8 @@ TWO = VIT.replace("self.norm, self.head = nn.LayerNorm(dim)", "self.norm, self.h
 OWN_NORM = TWO.replace("FINAL", "nn.LayerNorm(dim, eps=1e-6)")
 SAME_NORM = TWO.replace("FINAL", "nn.LayerNorm(dim, eps=1e-5)")
 SHARED = VIT.replace("self.mlp(self.norm2(x))", "self.mlp(self.norm1(x))").replace(
-    "self.norm1, self.norm2 = nn.LayerNorm(dim), nn.LayerNorm(dim)", "self.norm1 = nn.LayerNorm(dim)"
+    "self.norm1, self.norm2 = nn.LayerNorm(dim), nn.LayerNorm(dim)",
+    "self.norm1 = nn.LayerNorm(dim)",
 )
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any
 
+import torch
 from torch.nn.functional import relu
 
 from attentest.targets.adapt.components import part_named, squashed
@@ -111,7 +112,7 @@ def filling_of(
         return fixed(_NUMBER_OF_CLASSES)
     if name in LAYER_INDEX and parameter.default is None:
         return fixed(REQUIRED[name])
-    if name in REQUIRED and is_required(parameter):
+    if name in REQUIRED and (is_required(parameter) or is_accelerator(name, parameter.default)):
         return fixed(REQUIRED[name])
     if component == "rms_norm" and name in EPSILON and parameter.default is None:
         return fixed(RMS_EPSILON)
@@ -309,6 +310,12 @@ def may_be_none(annotation: Any) -> bool:
     if isinstance(annotation, str):
         return annotation.startswith(("Optional[", "None |")) or annotation.endswith("| None")
     return type(None) in typing.get_args(annotation)
+
+
+def is_accelerator(name: str, default: Any) -> bool:
+    """Say whether an argument is a device, and by default no CPU, where code is read."""
+    is_device = name == "device" and isinstance(default, str | torch.device)
+    return is_device and str(default).partition(":")[0] in ("cuda", "mps", "xpu")
 
 
 def is_no_number(default: Any) -> bool:

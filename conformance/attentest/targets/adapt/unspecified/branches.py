@@ -56,8 +56,9 @@ def of_stack(found: FoundTable, component: str) -> str:
         return ""
     if other := _of_two_epsilons(seen):
         return other
-    shared = found.choices.get("norm_sharing") == "shared"
-    return _BY_LAYER if shared and component in _STACKS and _differ_by_layer(found, seen) else ""
+    shared = component in _STACKS and found.choices.get("norm_sharing") == "shared"
+    alone = shared and not found.unplaced  # other norms may have been left out
+    return _BY_LAYER if alone and _differ_by_layer(found, seen) else ""
 
 
 def of_sums(seen: Observed, component: str) -> str:
