@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from mistaken_code import adapted, asked_or_broken, broken
 
-from attentest.targets.adapt.fillings import is_accelerator
 from attentest.targets.adapt.reading import Reading
 from attentest.targets.language_models.construction.building import PROBE, building
 from attentest.targets.members import members
+from attentest.targets.signatures import is_accelerator
 
 GPT = """
 import torch
@@ -141,3 +141,42 @@ def test_accelerator_by_default_is_no_device_to_read_code_on(
     name: str, default: object, wanted: bool
 ) -> None:
     assert is_accelerator(name, default) is wanted
+
+
+CLASSIFIER = """
+from torch import nn
+
+
+class Encoder(nn.Module):
+    def __init__(self, config):
+        super().__init__()
+        self.table = nn.Embedding(config.encoder_vocab_size, config.d_embed)
+        self.blocks = nn.ModuleList(
+            nn.TransformerEncoderLayer(
+                config.d_embed, config.h, config.d_ff, config.dropout, batch_first=True
+            )
+            for _ in range(config.N_encoder)
+        )
+
+    def forward(self, input):
+        x = self.table(input)
+        for block in self.blocks:
+            x = block(x)
+        return x
+
+
+class Transformer(nn.Module):
+    def __init__(self, config, num_classes):
+        super().__init__()
+        self.encoder = Encoder(config)
+        self.head = nn.Linear(config.d_embed, num_classes)
+
+    def forward(self, x):
+        return self.head(self.encoder(x).mean(-2))
+"""
+
+
+def test_width_of_a_configuration_by_its_words_is_that_of_a_classifier(tmp_path: Path) -> None:
+    backend = adapted(tmp_path, "Transformer", CLASSIFIER)
+    assert "encoder" in backend.recipes  # type: ignore[attr-defined]
+    assert not broken(backend, "encoder.formula")

@@ -6,10 +6,10 @@ import re
 import typing
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from operator import attrgetter
 from typing import Any
 
-import torch
 from torch.nn.functional import relu
 
 from attentest.targets.adapt.components import part_named, squashed
@@ -36,6 +36,7 @@ from attentest.targets.adapt.names import (
 )
 from attentest.targets.adapt.reading import Reading
 from attentest.targets.models.size_names import LONE_WIDTHS, ROWS, size_by_words
+from attentest.targets.signatures import is_accelerator
 from attentest_spec import Sizes, Unsupported
 from attentest_spec.components import inside
 
@@ -125,6 +126,24 @@ def filling_of(
     if is_required(parameter) and is_switch(parameter.annotation):
         return fixed(False)
     return fixed(None) if is_required(parameter) and may_be_none(parameter.annotation) else None
+
+
+def filling_of_field(
+    name: str, component: str, reading: Reading, known: Collection[str]
+) -> Filling | None:
+    """Return what the field `name` of a configuration gets, by its words where no list has it.
+
+    Words say no size that one of the `known` fields is.
+    """
+    # A configuration can be stored: what is no number is a name in it.
+    plain = partial(inspect.Parameter, kind=inspect.Parameter.KEYWORD_ONLY, annotation=str)
+    held = [name, *known]
+    if (found := filling_of(name, plain(name), component, reading, held)) is not None:
+        return found
+    others = (filling_of(one, plain(one), component, reading, held) for one in known)
+    known_sizes = sizes_known(others)
+    said = sizes_by_words(component, [name], known_sizes).get(name)
+    return None if said is None or said.settles & known_sizes else said
 
 
 def _of_images(name: str, parameter: inspect.Parameter) -> Filling | None:
@@ -310,12 +329,6 @@ def may_be_none(annotation: Any) -> bool:
     if isinstance(annotation, str):
         return annotation.startswith(("Optional[", "None |")) or annotation.endswith("| None")
     return type(None) in typing.get_args(annotation)
-
-
-def is_accelerator(name: str, default: Any) -> bool:
-    """Say whether an argument is a device, and by default no CPU, where code is read."""
-    is_device = name == "device" and isinstance(default, str | torch.device)
-    return is_device and str(default).partition(":")[0] in ("cuda", "mps", "xpu")
 
 
 def is_no_number(default: Any) -> bool:

@@ -19,7 +19,7 @@ import torch
 from torch import nn
 
 from attentest.targets.adapt.components import component_named, part_named, squashed, words_of
-from attentest.targets.adapt.fillings import filling_of, is_accelerator, is_head_width, is_no_number
+from attentest.targets.adapt.fillings import filling_of, is_head_width, is_no_number
 from attentest.targets.adapt.names import (
     ACTIVATION,
     EPSILON,
@@ -50,7 +50,7 @@ from attentest.targets.models.size_names import NO_TOKEN, is_special_id, size_by
 from attentest.targets.models.tables.vocabularies import Vocabulary, with_vocabularies
 from attentest.targets.models.trials import Building, around, trial
 from attentest.targets.neighbours import named_builders
-from attentest.targets.signatures import constructor_arguments
+from attentest.targets.signatures import constructor_arguments, is_accelerator
 
 MOST = 200
 """Limit of the ways to build a model that are tried."""
