@@ -60,6 +60,14 @@ def test_a_layer_that_is_named_as_a_stack_is_judged_as_a_layer(tmp_path: Path) -
     assert found["Encoder"] == "encoder_layer"
 
 
+def test_network_of_a_layer_that_is_named_as_a_stack_may_be_of_no_class(tmp_path: Path) -> None:
+    plain = CODE.replace(
+        "FeedForward(d_model, inner)",
+        "nn.Sequential(nn.Linear(d_model, inner), nn.ReLU(), nn.Linear(inner, d_model))",
+    )
+    assert "encoder_layer" in adapted(tmp_path, "Encoder", plain).recipes  # type: ignore[attr-defined]
+
+
 @pytest.mark.parametrize(
     ("right", "wrong"),
     [

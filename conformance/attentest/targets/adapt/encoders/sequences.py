@@ -13,6 +13,9 @@ from attentest.targets.signatures import constructor_arguments
 _OF_ONE_LAYER = {"encoder": (1,), "decoder": (1, 2)}
 """The numbers of attentions that one layer of a stack holds."""
 
+_MATRICES = 2
+"""The number of matrices of a feed-forward network that no class makes."""
+
 _MANY = (ast.For, ast.While, ast.ListComp, ast.GeneratorExp)
 """Code that makes a number of modules."""
 
@@ -71,7 +74,8 @@ def as_layer(component: str, thing: Any) -> str:
         return component
     held = [component_named(one, heads=True) or component_guessed(one) for one in called]
     is_one = held.count("multi_head_attention") in _OF_ONE_LAYER[component]
-    return f"{component}_layer" if is_one and "feed_forward" in held else component
+    feeds = "feed_forward" in held or called.count("Linear") == _MATRICES
+    return f"{component}_layer" if is_one and feeds else component
 
 
 def _name(called: ast.expr) -> str:
