@@ -133,7 +133,7 @@ def filling_of_field(
 ) -> Filling | None:
     """Return what the field `name` of a configuration gets, by its words where no list has it.
 
-    Words say no size that one of the `known` fields is.
+    Words say no size that one of the `known` fields is, and no length, which is tried as one.
     """
     # A configuration can be stored: what is no number is a name in it.
     plain = partial(inspect.Parameter, kind=inspect.Parameter.KEYWORD_ONLY, annotation=str)
@@ -141,9 +141,9 @@ def filling_of_field(
     if (found := filling_of(name, plain(name), component, reading, held)) is not None:
         return found
     others = (filling_of(one, plain(one), component, reading, held) for one in known)
-    known_sizes = sizes_known(others)
-    said = sizes_by_words(component, [name], known_sizes).get(name)
-    return None if said is None or said.settles & known_sizes else said
+    said = sizes_by_words(component, [name], ()).get(name)
+    taken = sizes_known(others) | {"max_length"}
+    return None if said is None or said.settles & taken else said
 
 
 def _of_images(name: str, parameter: inspect.Parameter) -> Filling | None:
