@@ -20,7 +20,7 @@ _MANY = (ast.For, ast.While, ast.ListComp, ast.GeneratorExp)
 """Code that makes a number of modules."""
 
 _LISTS = ("modulelist", "moduledict", "clones", "getclones", "makelayers")
-"""What holds layers, or makes copies of one."""
+"""Containers of layers, and functions that make copies of one."""
 
 
 def one_sequence(
