@@ -158,6 +158,11 @@ def _left_undefined(thing: Any, missing: str) -> str:
         if node.lineno in left and missing in aliases | _names_set(inside):
             why = left[node.lineno] or next(filter(None, left.values()), "it is not run")
             return f"line {node.lineno}, which defines {missing}, is left out ({why})"
+        if node.lineno in left and "*" in aliases and left[node.lineno]:
+            return (
+                f"line {node.lineno}, which imports every name of another file, is left out "
+                f"({left[node.lineno]}), and no other line of its file defines {missing}"
+            )
     return ""
 
 

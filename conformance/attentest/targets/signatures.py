@@ -158,3 +158,9 @@ def without_forward(thing: Any) -> str:
         f"its parts. Name one of these, or write what it computes in a class of your own, and "
         f"judge that: `class Judged({name}): def forward(self, ..): ..`."
     )
+
+
+def is_accelerator(name: str, default: Any) -> bool:
+    """Say whether an argument is a device, and by default no CPU, where code is read."""
+    is_device = name == "device" and default is not inspect.Parameter.empty
+    return is_device and str(default).partition(":")[0] in ("cuda", "mps", "xpu")

@@ -215,6 +215,16 @@ def test_a_statement_that_cannot_be_run_is_the_question(
         attentest.adapted(f"{file}:FeedForward")
 
 
+def test_an_import_of_every_name_that_cannot_be_run_is_the_question(tmp_path: Path) -> None:
+    file = tmp_path / "starred.py"
+    text = ABSENT.replace("self.hiden_dim", "self.hidden_dim")
+    text = text.replace("self.w1(x).relu()", "nm.ReLU()(self.w1(x))")
+    file.write_text("from a_library_that_is_missing import *" + text)
+    said = r"^FeedForward cannot run here: line 1, which imports every name .* defines nm\."
+    with pytest.raises(Unclear, match=said):
+        attentest.adapted(f"{file}:FeedForward")
+
+
 def test_an_attribute_that_other_code_sets_is_asked_about_as_before(tmp_path: Path) -> None:
     file = tmp_path / "later.py"
     file.write_text(ABSENT + "\n\ndef widen(one):\n    one.hiden_dim = one.hidden_dim\n")

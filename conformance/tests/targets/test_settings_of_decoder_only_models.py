@@ -76,7 +76,16 @@ def built(folder: Path, settings: str, flavour: str = "config.flavour") -> Build
         return building(module.GPT, "GPT", Reading())
 
 
-@pytest.mark.parametrize("settings", [KEPT, LOOKED_UP, ATTRIBUTES])
+MARKED = "\n\nfrom dataclasses import dataclass\n" + ATTRIBUTES.replace(
+    "class GPTConfig", "@dataclass\nclass GPTConfig"
+)
+ANNOTATED = "GPT.__init__.__annotations__['config'] = GPTConfig\n"
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [KEPT, LOOKED_UP, ATTRIBUTES, MARKED, ATTRIBUTES + ANNOTATED, MARKED + ANNOTATED],
+)
 def test_fields_that_no_argument_declares_are_sizes(settings: str, tmp_path: Path) -> None:
     made = built(tmp_path, settings)
     assert made.known >= {"target_vocabulary", "d_model", "heads", "layers", "max_length"}

@@ -13,7 +13,7 @@ from torch import nn
 
 from attentest.targets.adapt.components import component_guessed, component_named, squashed
 from attentest.targets.adapt.construction import Construction, construction, copied_at
-from attentest.targets.adapt.encoders.sequences import is_of_one_text
+from attentest.targets.adapt.encoders.sequences import as_layer, is_of_one_text
 from attentest.targets.adapt.encoders.stack import EmbeddedStack
 from attentest.targets.adapt.fillings import Filling
 from attentest.targets.adapt.names import ROLES
@@ -195,8 +195,10 @@ def _of_class(
     )
     component = _component(name, reading, heads=heads)
     signature = _signature(call, name) if call else _without_self(_signature(_call(thing), name))
-    if component == "decoder_layer" and not reading.component and is_of_one_text(signature):
-        component = "encoder_layer"
+    if not reading.component:
+        component = as_layer(component, thing)
+        if component == "decoder_layer" and is_of_one_text(signature):
+            component = "encoder_layer"
     built = as_a_later_layer(_buildable(varied(thing, component, reading)))
     return Code(
         name,

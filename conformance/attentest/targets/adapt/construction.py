@@ -19,6 +19,7 @@ from attentest.targets.adapt.fillings import (
     WIDER_INNER,
     Filling,
     filling_of,
+    filling_of_field,
     fixed,
     head_width,
     is_required,
@@ -268,8 +269,8 @@ def _is_configuration(parameter: inspect.Parameter) -> bool:
     annotated = parameter.annotation
     if not inspect.isclass(annotated) or annotated is parameter.empty:
         return False
-    own = annotated.__module__ != "builtins" and "__init__" in vars(annotated)
-    own = own and not issubclass(annotated, Mapping)  # its fields are keys that are read
+    own = annotated.__module__ != "builtins" and bool(constructor_arguments(annotated))
+    own = own and "__init__" in vars(annotated) and not issubclass(annotated, Mapping)  # keys
     return holds_settings(annotated) or (own and is_configuration(parameter.name))
 
 
@@ -285,9 +286,7 @@ def _configuration(
     made = made_settings(thing, own)
 
     def fill(name: str, known: Collection[str]) -> Filling | None:
-        # A configuration can be stored: what is no number is a name in it.
-        parameter = inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=str)
-        return filling_of(name, parameter, component, reading, [name, *known]) or made.filling(name)
+        return filling_of_field(name, component, reading, known) or made.filling(name)
 
     def read_at(sizes: Sizes) -> Fields[Filling]:
         others = {name: one.value(sizes) for name, one in read.items() if one is not None}

@@ -6,6 +6,7 @@ import re
 import typing
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from operator import attrgetter
 from typing import Any
 
@@ -35,6 +36,7 @@ from attentest.targets.adapt.names import (
 )
 from attentest.targets.adapt.reading import Reading
 from attentest.targets.models.size_names import LONE_WIDTHS, ROWS, size_by_words
+from attentest.targets.signatures import is_accelerator
 from attentest_spec import Sizes, Unsupported
 from attentest_spec.components import inside
 
@@ -111,7 +113,7 @@ def filling_of(
         return fixed(_NUMBER_OF_CLASSES)
     if name in LAYER_INDEX and parameter.default is None:
         return fixed(REQUIRED[name])
-    if name in REQUIRED and is_required(parameter):
+    if name in REQUIRED and (is_required(parameter) or is_accelerator(name, parameter.default)):
         return fixed(REQUIRED[name])
     if component == "rms_norm" and name in EPSILON and parameter.default is None:
         return fixed(RMS_EPSILON)
@@ -124,6 +126,24 @@ def filling_of(
     if is_required(parameter) and is_switch(parameter.annotation):
         return fixed(False)
     return fixed(None) if is_required(parameter) and may_be_none(parameter.annotation) else None
+
+
+def filling_of_field(
+    name: str, component: str, reading: Reading, known: Collection[str]
+) -> Filling | None:
+    """Return what the field `name` of a configuration gets, by its words where no list has it.
+
+    Words say no size that one of the `known` fields is, and no length, which is tried as one.
+    """
+    # A configuration can be stored: what is no number is a name in it.
+    plain = partial(inspect.Parameter, kind=inspect.Parameter.KEYWORD_ONLY, annotation=str)
+    held = [name, *known]
+    if (found := filling_of(name, plain(name), component, reading, held)) is not None:
+        return found
+    others = (filling_of(one, plain(one), component, reading, held) for one in known)
+    said = sizes_by_words(component, [name], ()).get(name)
+    taken = sizes_known(others) | {"max_length"}
+    return None if said is None or said.settles & taken else said
 
 
 def _of_images(name: str, parameter: inspect.Parameter) -> Filling | None:

@@ -172,9 +172,8 @@ SIZES: Mapping[str, Sequence[str]] = {
         "numencoderblocks numdecoderblocks encoderblocks decoderblocks nencoderblocks "
         "ndecoderblocks encodelayers decodelayers nenclayers ndeclayers nenclayer ndeclayer "
         "encoderlayer decoderlayer numencoder numdecoder nencoder ndecoder numblks nblks blks "
-        "nooflayers noofblocks noofencoderlayers noofdecoderlayers "
-        "nhiddenlayers nblayers nblayer nbblocks nbrlayers nbrblocks nbrencoderblocks "
-        "numblock numlayer"
+        "nooflayers noofblocks noofencoderlayers noofdecoderlayers nhiddenlayers nblayers nblayer "
+        "nbblocks nbrlayers nbrblocks nbrencoderblocks numblock numlayer"
     ),
     "max_length": words(
         "maxlen maxlength maxseqlen maxseqlength maxpositionembeddings blocksize contextlength "
@@ -323,7 +322,8 @@ CONFIGURATION = words(
 """Names of an object that holds all settings."""
 
 EPSILON = words(
-    "eps epsilon epsvalue layernormeps layernormepsilon normeps lneps rmsnormeps epsilonvalue"
+    "eps epsilon epsvalue layernormeps layernormepsilon normeps lneps rmsnormeps epsilonvalue "
+    "rmseps rmsepsilon rmsnormepsilon normepsilon lnepsilon varianceepsilon normalizationeps"
 )
 """The epsilon of a norm."""
 

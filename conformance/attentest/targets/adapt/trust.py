@@ -37,7 +37,7 @@ from attentest.targets.adapt.recognise import (
 )
 from attentest.targets.adapt.unspecified import scores
 from attentest.targets.adapt.unspecified.added_positions import demand_rows_alone
-from attentest.targets.adapt.unspecified.branches import LAYERS, of_norms, of_sums
+from attentest.targets.adapt.unspecified.branches import LAYERS, of_norms, of_stack, of_sums
 from attentest.targets.adapt.unspecified.contexts import unattended
 from attentest.targets.adapt.unspecified.drawn import drawn_buffers
 from attentest.targets.adapt.unspecified.key_heads import in_turn
@@ -148,7 +148,7 @@ def _of_numbers(
         is_measured = found.observed or explained(findings) or not code.is_module
         other = other_epsilon(norm, known) if norm and is_measured else ""
     other = other or rms_function(code.name, probe, adapter)
-    other = other or in_turn(code, adapter, found, known)
+    other = other or in_turn(code, adapter, found, known) or of_stack(found, code.component)
     if not other and explained(findings):
         if extra := in_use(found, adapter) or of_others(found, adapter):
             raise _without_a_place(code, extra)

@@ -188,9 +188,10 @@ def _in_precisions(adapter: LanguageAdapter, reading: Reading) -> LanguageAdapte
         raise Unclear(
             f"{adapter.name} was read as a decoder-only model ({adapter.building.expression}), and "
             f"has the numbers of the reference in the first probing call. At other sizes it has "
-            f"not: {found}. Either that is a mistake which shows at some sizes alone, or an "
-            f"argument was taken for another: say which is which with --argument SIZE=NAME, or fix "
-            f"one with --give NAME=VALUE.",
+            f"not: {found}. Either that is a mistake which shows at some sizes alone, or layers "
+            f"differ by their number, which the specification does not have, or an argument was "
+            f"taken for another: say which is which with --argument SIZE=NAME, or fix one with "
+            f"--give NAME=VALUE.",
             attempts=without_padding(adapter.building.expression, adapter.building.space),
             built=True,
         )

@@ -46,16 +46,11 @@ from attentest.targets.constants.numbers_read import HEAD_WIDTH_CODE
 from attentest.targets.kernels import demand_runnable
 from attentest.targets.language_models.construction.plain_values import words_for
 from attentest.targets.models.configurations import Configurations
-from attentest.targets.models.size_names import (
-    NO_TOKEN,
-    is_special_id,
-    size_by_words,
-    sizes_named,
-)
+from attentest.targets.models.size_names import NO_TOKEN, is_special_id, size_by_words, sizes_named
 from attentest.targets.models.tables.vocabularies import Vocabulary, with_vocabularies
 from attentest.targets.models.trials import Building, around, trial
 from attentest.targets.neighbours import named_builders
-from attentest.targets.signatures import constructor_arguments
+from attentest.targets.signatures import constructor_arguments, is_accelerator
 
 MOST = 200
 """Limit of the ways to build a model that are tried."""
@@ -221,7 +216,8 @@ class _Options:
         if is_settings and parameter.default in (inspect.Parameter.empty, None):
             yield from self._configurations(own, arguments)
             return
-        if name == "device" and parameter.default is inspect.Parameter.empty:
+        default = parameter.default
+        if name == "device" and (default is parameter.empty or is_accelerator(name, default)):
             yield '"cpu"'
             return
         if is_no_number(parameter.default) and not _is_pad_id(name, parameter.default):

@@ -18,6 +18,7 @@ from attentest.targets.adapt.components import (
     words_of,
 )
 from attentest.targets.adapt.encoders.mixing import Mixed
+from attentest.targets.adapt.encoders.sequences import as_layer
 from attentest.targets.adapt.encoders.tokens import OfImages, token_encoder
 from attentest.targets.adapt.makers.several import makes_several
 from attentest.targets.adapt.names import ROLES
@@ -142,7 +143,7 @@ class Recognition:
             bodies = {*self._language_models, *self._encoders, *self._makers.values()}
             made = self._makers.get(name, inside)
             return {"component": "", "inside": made} if made in bodies else {"component": "model"}
-        component = component_named(name)
+        component = as_layer(component_named(name), thing)
         if embeds_images(component or component_guessed(name), thing):
             return {"component": "", "inside": inside, "looks": "image"}
         if component and inspect.isfunction(thing):

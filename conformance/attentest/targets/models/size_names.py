@@ -63,7 +63,7 @@ _PATTERNS = {
     r"d)?$",
     "d_model": r"(d|dim|n)?(of)?(model|emb|embed|embedding|word|wordvec|token|hid|hidn|hidden|"
     r"latent|feature)(vec|vector|layer|model)?(dim|size|dimension|dimensions|width|d|units)?$"
-    r"|n" + _OF_SIDE + r"state$|(num|n)(of)?modeldims?$|h(dim|size)$",
+    r"|(emb|embd|embed|embedding)n$|n" + _OF_SIDE + r"state$|(num|n)(of)?modeldims?$|h(dim|size)$",
     "dropout": r".*drop(out)?(rate|proba?|p|probability|ratio)?$",
 }
 """The words of names that no list has, and what they mean."""

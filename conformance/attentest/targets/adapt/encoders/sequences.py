@@ -1,10 +1,26 @@
-"""Layers whose signature shows that they take one sequence."""
+"""Layers whose signature shows that they take one sequence, and those that are named as stacks."""
 
+import ast
 import inspect
+import textwrap
 from collections.abc import Sequence
+from typing import Any
 
-from attentest.targets.adapt.components import squashed
-from attentest.targets.adapt.names import ROLES, turns
+from attentest.targets.adapt.components import component_guessed, component_named, squashed
+from attentest.targets.adapt.names import ROLES, SIZES, turns
+from attentest.targets.signatures import constructor_arguments
+
+_OF_ONE_LAYER = {"encoder": (1,), "decoder": (1, 2)}
+"""The numbers of attentions that one layer of a stack holds."""
+
+_MATRICES = 2
+"""The number of matrices of a feed-forward network that no class makes."""
+
+_MANY = (ast.For, ast.While, ast.ListComp, ast.GeneratorExp)
+"""Code that makes a number of modules."""
+
+_LISTS = ("modulelist", "moduledict", "clones", "getclones", "makelayers")
+"""Containers of layers, and functions that make copies of one."""
 
 
 def one_sequence(
@@ -37,3 +53,31 @@ def is_of_one_text(signature: inspect.Signature) -> bool:
     turning = [name for name in needed if turns(name)]
     alone = bool(turning) and len(needed) == len(turning) + 1
     return alone and not own.keys() & {*ROLES["memory"]}
+
+
+def as_layer(component: str, thing: Any) -> str:
+    """Return the layer that the class `thing` is where its name says a stack: "Encoder" for one.
+
+    Its constructor takes no number of layers, repeats nothing and makes the attentions of one.
+    """
+    if component not in _OF_ONE_LAYER or not inspect.isclass(thing):
+        return component
+    if any(squashed(own) in SIZES["layers"] for own in constructor_arguments(thing)):
+        return component
+    try:
+        tree = ast.parse(textwrap.dedent(inspect.getsource(thing.__init__)))
+    except (OSError, SyntaxError, TypeError):
+        return component
+    nodes = list(ast.walk(tree))
+    called = [_name(one.func) for one in nodes if isinstance(one, ast.Call)]
+    if any(isinstance(one, _MANY) for one in nodes) or {*map(squashed, called)} & {*_LISTS}:
+        return component
+    held = [component_named(one, heads=True) or component_guessed(one) for one in called]
+    is_one = held.count("multi_head_attention") in _OF_ONE_LAYER[component]
+    feeds = "feed_forward" in held or called.count("Linear") == _MATRICES
+    return f"{component}_layer" if is_one and feeds else component
+
+
+def _name(called: ast.expr) -> str:
+    """Return the last part of the name of what is called."""
+    return str(getattr(called, "attr", getattr(called, "id", "")))

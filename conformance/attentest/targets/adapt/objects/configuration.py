@@ -112,7 +112,10 @@ def _filled(
 
 
 def holds_settings(thing: type) -> bool:
-    """Say whether a class is one of fields: a data class, or a model of pydantic."""
-    return dataclasses.is_dataclass(thing) or isinstance(
-        getattr(thing, "model_fields", None), Mapping
-    )
+    """Say whether a class is one of fields: a data class, or a model of pydantic.
+
+    A data class whose attributes have no annotation has none that it could be made with.
+    """
+    if dataclasses.is_dataclass(thing):
+        return bool(dataclasses.fields(thing))
+    return isinstance(getattr(thing, "model_fields", None), Mapping)

@@ -4,15 +4,24 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from attentest.targets.adapt.components import squashed
+from attentest.targets.adapt.names import EPSILON
 from attentest.targets.adapt.parameters.behaviour import Fired
-from attentest.targets.adapt.parameters.found import Observed
+from attentest.targets.adapt.parameters.found import FoundTable, Observed
 from attentest.targets.adapt.parameters.norm_kinds import is_rms
+from attentest.targets.adapt.parameters.settled import memory
 from attentest.targets.adapt.parameters.trials.open_choices import EXACT, LOOSE
 from attentest.targets.adapt.parameters.units import units
+from attentest_spec.mapping import locate
 from attentest_spec.setting import Floats
 
 LAYERS = ("encoder_layer", "decoder_layer")
 
+_STACKS = ("encoder", "decoder")
+_BY_LAYER = (
+    "it has one norm for all sublayers of a layer, and the spec has one for each sublayer, or one "
+    "for a whole stack: name the class of a layer, which is judged alone"
+)
 _ALONE = "which is judged in a whole decoder-only model alone. Its parts can be judged one by one"
 
 
@@ -21,7 +30,7 @@ def of_norms(seen: Observed, component: str) -> str:
 
     They are of two kinds, or those of a layer norm what a sublayer returns before it is added.
     """
-    if component not in (*LAYERS, "encoder", "decoder") or not seen.run.samples:
+    if component not in (*LAYERS, *_STACKS) or not seen.run.samples:
         return ""
     norms = _norms(seen)
     if (other := _of_two_kinds(seen, norms)) or component not in LAYERS:
@@ -34,6 +43,22 @@ def of_norms(seen: Observed, component: str) -> str:
         return ""
     names = " and ".join(one.path for one in norms)
     return f"{names} norm what a sublayer returns before it is added, {_ALONE}"
+
+
+def of_stack(found: FoundTable, component: str) -> str:
+    """Return how the norms of layers differ from each other in what the spec has once, "" for none.
+
+    They have two epsilons, which a loose comparison does not show, or each layer has one norm for
+    all of its sublayers.
+    """
+    seen = found.observed
+    if seen is None or component not in (*LAYERS, *_STACKS):
+        return ""
+    if other := _of_two_epsilons(seen):
+        return other
+    shared = component in _STACKS and found.choices.get("norm_sharing") == "shared"
+    alone = shared and not found.unplaced  # other norms may have been left out
+    return _BY_LAYER if alone and _differ_by_layer(found, seen) else ""
 
 
 def of_sums(seen: Observed, component: str) -> str:
@@ -73,6 +98,30 @@ def _of_two_kinds(seen: Observed, norms: list[Fired]) -> str:
         for rms in (True, False)
     )
     return f"{own} is an RMS norm and {other} is none: its norms are of two kinds"
+
+
+def _of_two_epsilons(seen: Observed) -> str:
+    """Name two norms of one kind, by their numbers, that hold different epsilons, "" for none."""
+    of_kind: dict[bool, tuple[str, float]] = {}
+    for one in _norms(seen):
+        held = vars(seen.module.get_submodule(one.path))
+        own = [value for name, value in held.items() if squashed(name) in EPSILON]
+        if len(own) != 1 or not isinstance(own[0], float):
+            continue
+        path, epsilon = of_kind.setdefault(is_rms(one), (one.path, own[0]))
+        if epsilon != own[0]:
+            return (
+                f"{one.path} has the epsilon {own[0]:g} and {path} has {epsilon:g}, and the spec "
+                f"has one for all norms: give them one"
+            )
+    return ""
+
+
+def _differ_by_layer(found: FoundTable, seen: Observed) -> bool:
+    """Say whether the first two layers of a stack have different norms."""
+    places = [locate(f"layers.{one}.self_attention_norm.gain", found.table) for one in (0, 1)]
+    first, second = (seen.run.own.get(one.name) for one in places)
+    return first is not None and second is not None and memory(first) != memory(second)
 
 
 def _entered(seen: Observed, paths: set[str]) -> Iterator[Floats]:

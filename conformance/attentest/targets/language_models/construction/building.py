@@ -15,7 +15,7 @@ from typing import Any
 from torch import nn
 
 from attentest.results.text import summary
-from attentest.targets.adapt.components import squashed
+from attentest.targets.adapt.components import part_named, squashed
 from attentest.targets.adapt.names import HEAD_WIDTH, KEY_HEADS
 from attentest.targets.adapt.objects.compared_words import names_file
 from attentest.targets.adapt.objects.settings import (
@@ -56,7 +56,7 @@ from attentest.targets.language_models.construction.settings import (
     with_own_inner_width,
     without_unread_heads,
 )
-from attentest.targets.models.size_names import sizes_named
+from attentest.targets.models.size_names import size_by_words, sizes_named
 from attentest.targets.neighbours import functions_that_build, named_builders
 from attentest.targets.signatures import constructor_arguments, sizes_in
 from attentest_spec import Sizes
@@ -341,6 +341,7 @@ class Options:
         if name in EXPERTS and (default is inspect.Parameter.empty or is_dense(default)):
             return None if is_dense(default) else f"sizes.{EXPERTS[name]}"
         found = next(sizes_named(name, [squashed(one) for one in held], ""), "")
+        found = found or ("" if "drop" in name or part_named(own) else size_by_words(name, ""))
         if found.endswith("_pad"):  # an id that is no token of the probe is one of no padding
             return "None" if is_beyond(default, PROBE) else None
         if found:

@@ -10,7 +10,12 @@ from torch import nn
 
 from attentest.targets.adapt.components import squashed
 from attentest.targets.adapt.objects.configuration import holds_settings
-from attentest.targets.adapt.objects.keyword_settings import KeptFields, is_of_keywords, kept_fields
+from attentest.targets.adapt.objects.keyword_settings import (
+    KeptFields,
+    is_of_keywords,
+    is_table_of_fields,
+    kept_fields,
+)
 from attentest.targets.adapt.objects.made_settings import made_settings
 from attentest.targets.adapt.objects.settings import is_configuration, settings_classes
 from attentest.targets.signatures import constructor_arguments
@@ -30,6 +35,8 @@ def class_of(space: Mapping[str, Any], top: Any, own: str, parameter: inspect.Pa
     }
     kinds = (parameter.annotation, *get_args(parameter.annotation))
     annotated = [name for name, one in classes.items() if any(one is kind for kind in kinds)]
+    if any(is_table_of_fields(classes[name]) for name in annotated):
+        return ""  # no argument of it sets a size: its fields are read by their names
     if annotated or (top is not None and made_settings(top, own).maker):
         return next(iter(annotated), "")
     named = is_configuration(own, top) or own == "p"
