@@ -12,7 +12,12 @@ from torch import nn
 
 from attentest.targets.adapt.reading import Unclear
 from attentest.targets.definitions import undecorated
-from attentest_spec.torch import module_on_arrays, on_arrays
+from attentest_spec.torch import (
+    is_of_variables,
+    module_on_arrays,
+    module_on_variables,
+    on_arrays,
+)
 from attentest_spec.torch.array_reads import CALLS
 
 _ARRAYS = {"jax": "JAX", "numpy": "NumPy"}
@@ -84,7 +89,7 @@ def _first(roots: Set[str]) -> str:
 
 def demand_parameters(thing: Any) -> None:
     """Raise Unclear for a class of arrays whose objects hold no parameters."""
-    library = library_of_class(thing)
+    library = "" if is_of_variables(thing) else library_of_class(thing)
     if library and all(hasattr(thing, name) for name in ("init", "apply")):
         raise Unclear(_APART.format(thing.__name__, _ARRAYS[library]))
 
@@ -108,6 +113,8 @@ def with_tensors(thing: Any, *, rounded: bool) -> Any:
 
     With `rounded`, results in double precision have the precision of the input.
     """
+    if is_of_variables(thing):
+        return module_on_variables(thing, rounded=rounded)
     if library := library_of_class(thing):
         if not any(name in vars(one) for one in thing.__mro__ for name in CALLS):
             return thing  # a schedule, for instance, has other methods

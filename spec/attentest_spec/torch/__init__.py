@@ -6,6 +6,7 @@ from attentest_spec.torch.backend import Recipe, TorchBackend, TorchPart, of_fun
 from attentest_spec.torch.cached import cached_decoding, cached_language_model
 from attentest_spec.torch.script import Script
 from attentest_spec.torch.values import DTYPES, to_array, to_tensor
+from attentest_spec.torch.variables import is_of_variables, module_on_variables
 
 __all__ = [
     "DTYPES",
@@ -15,7 +16,9 @@ __all__ = [
     "TorchPart",
     "cached_decoding",
     "cached_language_model",
+    "is_of_variables",
     "module_on_arrays",
+    "module_on_variables",
     "of_function",
     "on_arrays",
     "to_array",

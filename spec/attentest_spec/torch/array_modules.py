@@ -11,7 +11,7 @@ from torch import nn
 
 from attentest_spec.names import require
 from attentest_spec.torch.array_constructors import sources_of_random_numbers, without_sources
-from attentest_spec.torch.array_parts import Part, called_as_modules, called_method, parts_of
+from attentest_spec.torch.array_parts import called_as_modules, called_method, parts_of, register
 from attentest_spec.torch.array_places import (
     ArrayPlace,
     array_of,
@@ -61,7 +61,7 @@ def module_on_arrays(
             known: dict[int, nn.Parameter] = {}
             for one in places:
                 value = nn.Parameter(to_tensor(np.array(one.array)))
-                _register(self, one, known.setdefault(id(one.array), value))
+                register(self, one.path, known.setdefault(id(one.array), value))
 
         def _places(self) -> list[ArrayPlace]:
             return [one for one in array_places(self._held, called) if one.path in self._paths]
@@ -119,13 +119,3 @@ def _modes(called: Callable[..., Any], training: bool) -> dict[str, bool]:
     found = inspect.signature(called).parameters
     own = [name for name in _TRAINING if name in found and isinstance(found[name].default, bool)]
     return dict.fromkeys(own[:1], training)
-
-
-def _register(module: nn.Module, place: ArrayPlace, value: nn.Parameter) -> None:
-    """Register a parameter under the path of its place, in modules of the objects on the way."""
-    *within, name = place.path
-    for one in within:
-        if one not in module._modules:
-            module.add_module(one, Part())
-        module = module.get_submodule(one)
-    module.register_parameter(name, value)

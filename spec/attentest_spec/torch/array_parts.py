@@ -24,6 +24,16 @@ class Part(nn.Module):
         return on_arrays(vars(self)["call"])(*args, **named)
 
 
+def register(module: nn.Module, path: Sequence[str], value: nn.Parameter) -> None:
+    """Register a parameter under its path, in modules of the objects on the way."""
+    *within, name = path
+    for one in within:
+        if one not in module._modules:
+            module.add_module(one, Part())
+        module = module.get_submodule(one)
+    module.register_parameter(name, value)
+
+
 def called_method(kind: type) -> Callable[..., Any]:
     """Return the method by which objects of a class are called; AttributeError for none.
 

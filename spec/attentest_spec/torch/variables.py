@@ -1,7 +1,7 @@
 """Classes of Flax, whose objects hold no parameters, as classes of torch modules."""
 
 import inspect
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache, update_wrapper
 from typing import Any
 
@@ -11,6 +11,9 @@ from torch import nn
 
 from attentest_spec.torch.array_parts import register
 from attentest_spec.torch.arrays import on_arrays
+
+Path = tuple[str, ...]
+"""The names by which a parameter is reached from a module."""
 
 _PENDING = "parameters_of_the_first_call"
 """The name of what is there before the first call makes the parameters."""
@@ -38,7 +41,7 @@ def module_on_variables(kind: Any, *, rounded: bool = False) -> type[nn.Module]:
         def __init__(self, *args: Any, **named: Any) -> None:
             super().__init__()
             self._held = kind(*args, **named)
-            self._paths: list[tuple[str, ...]] | None = None
+            self._paths: list[Path] | None = None
             self._others: dict[str, Any] = {}
             self._seed = int(np.random.randint(2**31))  # the seed of a backend sets it
             self.register_parameter(_PENDING, nn.UninitializedParameter())
@@ -49,21 +52,20 @@ def module_on_variables(kind: Any, *, rounded: bool = False) -> type[nn.Module]:
                 self._make(args, named)
             paths = self._paths or []
             values = [self.get_parameter(".".join(path)) for path in paths]
-            drawn = {"dropout": int(torch.randint(2**31, ()))} if self.training else {}
+            seeds = {"dropout": int(torch.randint(2**31, ()))} if self.training else {}
 
             def compute(values: list[Any], args: Any, named: Any) -> Any:
-                held = nested(paths, values)
-                variables = {**self._others, _PARAMETERS: held}
-                return self._held.apply(variables, *args, rngs=_keys(drawn), **named)
+                variables = {**self._others, _PARAMETERS: nested(paths, values)}
+                return compiled("apply", self._held, seeds, (variables, *args), named)
 
             return on_arrays(compute, "jax", rounded=rounded)(values, args, named)
 
         def _make(self, args: Any, named: Any) -> None:
             """Make the parameters for the inputs of a call."""
+            seeds = {_PARAMETERS: self._seed, "dropout": self._seed + 1}
 
             def made(args: Any, named: Any) -> Any:
-                seeds = {_PARAMETERS: self._seed, "dropout": self._seed + 1}
-                found = self._held.init(_keys(seeds), *args, **named)
+                found = compiled("init", self._held, seeds, args, named)
                 self._others = {name: one for name, one in found.items() if name != _PARAMETERS}
                 return dict(flat(found.get(_PARAMETERS, {})))
 
@@ -86,13 +88,59 @@ def module_on_variables(kind: Any, *, rounded: bool = False) -> type[nn.Module]:
     return found
 
 
+def compiled(
+    method: str, module: Any, seeds: Mapping[str, int], args: Sequence[Any], named: Any
+) -> Any:
+    """Return what `init` or `apply` of a module computes, as one program for inputs of a kind.
+
+    Modules with equal fields share it. What is not compiled is computed step by step: fields that
+    have no hash, and code that looks at the values of its inputs.
+    """
+    import jax
+
+    keys = {name: jax.random.PRNGKey(seed) for name, seed in seeds.items()}
+    leaves, structure = jax.tree.flatten((list(args), dict(named)))
+    arrays = [one for one in leaves if isinstance(one, jax.Array)]
+    fixed = tuple(None if isinstance(one, jax.Array) else one for one in leaves)
+    try:
+        return _program()(method, module, structure, fixed, keys, arrays)
+    except (jax.errors.JAXTypeError, jax.errors.JAXIndexError, TypeError):
+        return _step_by_step(method, module, structure, fixed, keys, arrays)
+
+
+@cache
+def _program() -> Callable[..., Any]:
+    import jax
+
+    program: Callable[..., Any] = jax.jit(_step_by_step, static_argnums=(0, 1, 2, 3))
+    return program
+
+
+def _step_by_step(
+    method: str,
+    module: Any,
+    structure: Any,
+    fixed: Sequence[Any],
+    keys: Mapping[str, Any],
+    arrays: Sequence[Any],
+) -> Any:
+    import jax
+
+    given = iter(arrays)
+    leaves = [next(given) if one is None else one for one in fixed]
+    args, named = jax.tree.unflatten(structure, leaves)
+    if method == "init":
+        return module.init(keys, *args, **named)
+    return module.apply(*args, rngs=keys, **named)
+
+
 def _made_again(kind: Any, rounded: bool) -> nn.Module:
     made: Any = module_on_variables(kind, rounded=rounded)
     again: nn.Module = nn.Module.__new__(made)
     return again
 
 
-def flat(tree: Mapping[str, Any], path: tuple[str, ...] = ()) -> Iterator[tuple[Any, Any]]:
+def flat(tree: Mapping[str, Any], path: Path = ()) -> Iterator[tuple[Path, Any]]:
     """Yield every array of a nested dictionary with the names that lead to it."""
     for name, value in tree.items():
         if isinstance(value, Mapping):
@@ -101,7 +149,7 @@ def flat(tree: Mapping[str, Any], path: tuple[str, ...] = ()) -> Iterator[tuple[
             yield (*path, name), value
 
 
-def nested(paths: list[tuple[str, ...]], values: list[Any]) -> dict[str, Any]:
+def nested(paths: Sequence[Path], values: Sequence[Any]) -> dict[str, Any]:
     """Return the nested dictionary of the values at their paths."""
     tree: dict[str, Any] = {}
     for path, value in zip(paths, values, strict=True):
@@ -111,12 +159,6 @@ def nested(paths: list[tuple[str, ...]], values: list[Any]) -> dict[str, Any]:
             branch = branch.setdefault(name, {})
         branch[last] = value
     return tree
-
-
-def _keys(seeds: Mapping[str, int]) -> dict[str, Any]:
-    import jax
-
-    return {name: jax.random.PRNGKey(seed) for name, seed in seeds.items()}
 
 
 def _modes(kind: Any, *, training: bool) -> dict[str, bool]:
@@ -148,4 +190,3 @@ def is_of_variables(kind: Any) -> bool:
     """Return whether `kind` is a class of Flax whose objects hold no parameters."""
     bases = kind.__mro__[1:] if inspect.isclass(kind) else ()
     return any(one.__module__.startswith("flax.linen.") for one in bases)
-
