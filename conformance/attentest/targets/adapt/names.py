@@ -69,7 +69,7 @@ ROLES: Mapping[str, Sequence[str]] = {
 
 ONE_INPUT = words(
     "x inp input inputs hidden hiddenstates h seq src embedded embeddings xs y inputtensor "
-    "inputtensors tensor features infeatures sequence data"
+    "inputtensors tensor features infeatures sequence data tokens"
 )
 """Names that carry the one input of self-attention."""
 
