@@ -338,7 +338,7 @@ REQUIRED: Mapping[str, Any] = {
     **dict.fromkeys(
         words(
             "usegate gated useglu glu isdecoder addcrossattention usecache outputattentions "
-            "outputhiddenstates returndict"
+            "outputhiddenstates returndict vis visualize visualise"
         ),
         False,
     ),
