@@ -1,0 +1,52 @@
+"""Attention with heads of its own: by a number that it is built with, or by its projections."""
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from torch import nn
+
+from attentest.targets.adapt.components import squashed
+from attentest.targets.adapt.construction import construction
+from attentest.targets.adapt.names import ROLES
+from attentest.targets.adapt.probing import SIZES, undisturbed
+from attentest.targets.adapt.reading import Reading, Unclear
+
+
+def has_heads(thing: Any, reading: Reading, call: Callable[..., Any] | None) -> bool:
+    """Say whether the attention `thing` projects what it gets, or is built with a number of heads.
+
+    A module that is called with q, k and v and holds no parameters has the heads of its inputs,
+    whatever it is built with. `call` is a method that is called instead of the module.
+    """
+    if call is None and _projects_itself(thing):
+        return True
+    if "heads" not in sizes_said(thing, reading):
+        return False
+    return call is not None or not _holds_nothing(thing, reading)
+
+
+def _projects_itself(thing: Any) -> bool:
+    """Say whether the class `thing` is a module that is called with other than q, k and v."""
+    if not issubclass(thing, nn.Module):
+        return False
+    called = {squashed(one) for one in inspect.signature(thing.forward).parameters}
+    return any(called.isdisjoint(ROLES[role]) for role in ("query", "key", "value"))
+
+
+def sizes_said(thing: Callable[..., Any], reading: Reading) -> frozenset[str]:
+    """Return the sizes that a class can be built with, as far as its constructor says."""
+    try:
+        return construction(thing, "multi_head_attention", reading).known
+    except (Unclear, ValueError):
+        return frozenset()
+
+
+def _holds_nothing(thing: Callable[..., Any], reading: Reading) -> bool:
+    """Say whether the class `thing` makes a module without parameters."""
+    try:
+        with undisturbed():
+            made = construction(thing, "attention", reading)(SIZES)
+    except Exception:  # code that a user wrote may raise anything
+        return False
+    return isinstance(made, nn.Module) and next(made.parameters(), None) is None
