@@ -103,6 +103,8 @@ def filling_of(
     size = _size(name, component, [squashed(one) for one in arguments])
     if component in _NORMS and name in _OF_A_CONTEXT and parameter.default is None:
         return None  # the width of another sequence, which a norm beside this one has
+    if size == name == "experts" and parameter.default is None:
+        return None  # modules, and no number of them
     if size == "layers" and component == "feed_forward":
         return fixed(_LAYERS_OF_A_NETWORK)
     if (

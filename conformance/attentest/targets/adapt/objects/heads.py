@@ -9,21 +9,28 @@ from torch import nn
 from attentest.targets.adapt.components import squashed
 from attentest.targets.adapt.construction import construction
 from attentest.targets.adapt.names import ROLES
+from attentest.targets.adapt.names import SIZES as NAMES
 from attentest.targets.adapt.probing import SIZES, undisturbed
 from attentest.targets.adapt.reading import Reading, Unclear
+from attentest.targets.signatures import constructor_arguments
 
 
 def has_heads(thing: Any, reading: Reading, call: Callable[..., Any] | None) -> bool:
     """Say whether the attention `thing` projects what it gets, or is built with a number of heads.
 
-    A module that is called with q, k and v and holds no parameters has the heads of its inputs,
-    whatever it is built with. `call` is a method that is called instead of the module.
+    A module that is called with q, k and v, holds no parameters and needs no number of heads has
+    those of its inputs. `call` is a method that is called instead of the module.
     """
     if call is None and _projects_itself(thing):
         return True
     if "heads" not in sizes_said(thing, reading):
         return False
-    return call is not None or not _holds_nothing(thing, reading)
+    by_default = any(
+        squashed(own) in NAMES["heads"] and one.default is None
+        for own, one in constructor_arguments(thing).items()
+    )
+    is_bare = call is None and by_default and "heads" not in reading.arguments
+    return not (is_bare and _holds_nothing(thing, reading))
 
 
 def _projects_itself(thing: Any) -> bool:
