@@ -291,7 +291,7 @@ def _fitted(result: str, room: int) -> str:
 _NEAREST = re.compile(r" In the nearest reading, .*?(?= A part of the name |$)")
 
 
-_FOLLOWS = "{} is not judged: its numbers are wrong from the line of cause {} on"
+_FOLLOWS = "{} is not judged: its first step that differs is on the line of cause {}"
 
 
 def cause_of(question: str, found: Sequence[Cause]) -> int:

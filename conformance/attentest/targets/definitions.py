@@ -23,12 +23,18 @@ LEFT_OUT = "__left_out__"
 
 
 def definitions(module: ModuleType) -> Iterator[tuple[str, Any]]:
-    """Yield the public classes and functions that `module` defines, undecorated, by their names."""
+    """Yield the public classes and functions that `module` defines, undecorated, by their names.
+
+    Where it has none, these are the private ones, as in a course that calls its own `_Adam`.
+    """
+    found = []
     for name, thing in list(vars(module).items()):
         plain = undecorated(thing)
         written = inspect.isclass(plain) or inspect.isfunction(plain)
-        if written and not name.startswith("_") and plain.__module__ == module.__name__:
-            yield name, plain
+        if written and not name.startswith("__") and plain.__module__ == module.__name__:
+            found.append((name, plain))
+    public = [one for one in found if not one[0].startswith("_")]
+    yield from public or found
 
 
 def undecorated(thing: Any) -> Any:

@@ -43,6 +43,11 @@ from attentest.targets.adapt.masks import meanings_by_words
         ("mask", "Return 1 value. The padding is ignored.", ""),
         ("mask", "The heads can equal 1 and the mask will be broadcasted to all.", ""),
         ("mask", "1 where the mask will be applied, which can be broadcast.", "blocks"),
+        ("attention_mask", "attention_mask: (b, h, q, k). True indicates masking.", "blocks"),
+        ("attention_mask", "attention_mask: True = masked", "blocks"),
+        ("attention_mask", "attention_mask: False = masked", "keep"),
+        ("mask", "mask: True = unmasked", "keep"),
+        ("mask", "mask: 1 in the masking tensor is kept", "keep"),
     ],
 )
 def test_words_say_what_a_mask_means(argument: str, words: str, meaning: str) -> None:

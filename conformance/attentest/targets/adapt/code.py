@@ -11,12 +11,12 @@ from typing import Any
 
 from torch import nn
 
-from attentest.targets.adapt.components import component_guessed, component_named, squashed
+from attentest.targets.adapt.components import component_guessed, component_named
 from attentest.targets.adapt.construction import Construction, construction, copied_at
 from attentest.targets.adapt.encoders.sequences import as_layer, is_of_one_text
 from attentest.targets.adapt.encoders.stack import EmbeddedStack
 from attentest.targets.adapt.fillings import Filling
-from attentest.targets.adapt.names import ROLES
+from attentest.targets.adapt.objects.heads import has_heads, sizes_said
 from attentest.targets.adapt.objects.layer_numbers import as_a_later_layer
 from attentest.targets.adapt.probing import SIZES, undisturbed
 from attentest.targets.adapt.reading import Reading, Unclear
@@ -190,9 +190,7 @@ def _of_class(
 ) -> Code:
     """Judge a class, or a function that makes a module whose method `call` is called."""
     named = component_named(name) or component_guessed(name)
-    heads = named == "attention" and (
-        "heads" in _known(thing, reading) or (call is None and _projects_itself(thing))
-    )
+    heads = named == "attention" and has_heads(thing, reading, call)
     component = _component(name, reading, heads=heads)
     signature = _signature(call, name) if call else _without_self(_signature(_call(thing), name))
     if not reading.component:
@@ -210,14 +208,6 @@ def _of_class(
         built,
         (f"built as {name}({built.words})",) if built.words else (),
     )
-
-
-def _projects_itself(thing: Any) -> bool:
-    """Say whether the class `thing` is a module that is called with other than q, k and v."""
-    if not issubclass(thing, nn.Module):
-        return False
-    called = {squashed(one) for one in inspect.signature(thing.forward).parameters}
-    return any(called.isdisjoint(ROLES[role]) for role in ("query", "key", "value"))
 
 
 def _call(thing: Any) -> Callable[..., Any]:
@@ -272,7 +262,7 @@ def _has_inner(made: nn.Module) -> bool:
 def _of_instance(thing: nn.Module, reading: Reading, name: str) -> Code:
     """Judge the class of an instance that has sizes; what has none is called as it is."""
     own = type(thing)
-    if any(True for _ in thing.parameters()) or _known(own, reading):
+    if any(True for _ in thing.parameters()) or sizes_said(own, reading):
         return of_instance(thing, _of_class(own, reading, own.__name__))
     component = _component(_telling(name or own.__name__, thing), reading)
     return Code(
@@ -310,14 +300,6 @@ def of_instance(thing: nn.Module, found: Code) -> Code:
         )
     sentence = f"an instance is judged as its class {found.name}, which is built at other sizes"
     return replace(found, said=(sentence, *found.said))
-
-
-def _known(thing: Callable[..., Any], reading: Reading) -> frozenset[str]:
-    """Return the sizes that a class can be built with, as far as its constructor says."""
-    try:
-        return construction(thing, "multi_head_attention", reading).known
-    except (Unclear, ValueError):
-        return frozenset()
 
 
 def _component(name: str, reading: Reading, *, heads: bool = False) -> str:

@@ -18,7 +18,7 @@ _NAMES = {
         "multiheaddotproductattention multiheadattentionlayer attentionlayer "
         "groupedqueryattention groupqueryattention multiqueryattention"
     ),
-    "layer_norm": "layernorm layernormalization layernormalisation ln norm",
+    "layer_norm": "layernorm layernormal layernormalization layernormalisation ln norm",
     "rms_norm": (
         "rmsnorm rmslayernorm rmsnormalization rmsnormalisation rootmeansquarenorm "
         "rootmeansquarelayernorm rootmeansquarelayernormalization rms"

@@ -1,9 +1,9 @@
-"""Arguments whose values are computed from the other inputs: zeros, and positions."""
+"""Arguments whose values are computed from the other inputs: zeros, positions and epsilons."""
 
 from collections.abc import Collection
 
 from attentest.targets.adapt.components import squashed
-from attentest.targets.adapt.names import SEGMENTS, words
+from attentest.targets.adapt.names import EPSILON, SEGMENTS, words
 
 ZEROS = "x * 0"
 """The expression of what a network is given for the rows that its result is added to."""
@@ -23,6 +23,9 @@ PLACES = words(
 _OF_ROWS = {"multi_head_attention": "query", "encoder_layer": "x", "encoder": "x"}
 """The components that get positions, with the input that has so many."""
 
+_EPSILONS = {"layer_norm": "1e-05", "rms_norm": "1e-06"}
+"""The usual epsilon of a norm that is a function of it: every value is judged by one formula."""
+
 MASKED_PLACES = words(
     "maskedpos maskedposition maskedpositions maskedplaces maskpos maskposition maskpositions "
     "maskedlmpositions maskedindex maskedindices maskedids"
@@ -31,11 +34,13 @@ MASKED_PLACES = words(
 
 
 def values_computed(component: str, needed: Collection[str]) -> dict[str, str]:
-    """Return the `needed` arguments that get zeros or positions, as expressions.
+    """Return the `needed` arguments that get zeros, positions or an epsilon, as expressions.
 
     They are rows of a network, segments of embeddings, and positions of sequences, of the shape
     (1, L), which serve as those of each sample and as those of all.
     """
+    if component in _EPSILONS:
+        return {own: _EPSILONS[component] for own in needed if squashed(own) in EPSILON}
     if component == "embedding":
         return {own: _ONE_SEGMENT for own in needed if squashed(own) in SEGMENTS}
     if component in _OF_ROWS:

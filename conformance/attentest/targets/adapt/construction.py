@@ -2,9 +2,8 @@
 
 import dataclasses
 import inspect
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import permutations
 from operator import attrgetter
 from typing import Any
 
@@ -12,6 +11,7 @@ from torch import nn
 from torch.nn.functional import relu
 from torch.nn.parameter import is_lazy
 
+from attentest.targets.adapt.advice.values_tried import attempts_of_values
 from attentest.targets.adapt.components import squashed
 from attentest.targets.adapt.fillings import (
     NEEDED,
@@ -30,7 +30,8 @@ from attentest.targets.adapt.fillings import (
 from attentest.targets.adapt.names import RATIO, SIZES
 from attentest.targets.adapt.objects import parts
 from attentest.targets.adapt.objects.compared_words import attempts_of_words, names_file
-from attentest.targets.adapt.objects.configuration import Fields, fields_read, holds_settings
+from attentest.targets.adapt.objects.configuration import Fields, holds_settings
+from attentest.targets.adapt.objects.groups_of_fields import fields_and_groups
 from attentest.targets.adapt.objects.left_out import said_of
 from attentest.targets.adapt.objects.made_settings import made_settings
 from attentest.targets.adapt.objects.measured import measured
@@ -137,7 +138,10 @@ def _with_whole_ratio(filling: Filling) -> Filling:
     """Return what an object of settings is built with, with such a ratio; others as they are."""
     if not isinstance(filling.value, Construction):
         return filling
-    made = filling.value.with_whole_ratio()
+    return _held(filling.value.with_whole_ratio())
+
+
+def _held(made: Construction) -> Filling:
     return Filling(f"({made.words})", made, made.known)
 
 
@@ -172,11 +176,11 @@ def construction(thing: Callable[..., Any], component: str, reading: Reading) ->
     read = {
         own: filling_of(own, parameter, component, reading, arguments)
         for own, parameter in arguments.items()
-    } | {own: Filling(f"({one.words})", one, one.known) for own, one in inner.items()}
+    } | {own: _held(one) for own, one in inner.items()}
     unknown = [own for own, one in read.items() if one is None and is_required(arguments[own])]
     for own in [one for one in unknown if is_configuration(one, thing)]:
         inner[own] = _configuration(thing, own, read, component, reading)
-        read[own] = Filling(f"({inner[own].words})", inner[own], inner[own].known)
+        read[own] = _held(inner[own])
         unknown.remove(own)
     for own, part in parts.parts_of(thing, component, unknown).items():
         inner[own] = construction(part, component, reading)
@@ -288,12 +292,17 @@ def _configuration(
     def fill(name: str, known: Collection[str]) -> Filling | None:
         return filling_of_field(name, component, reading, known) or made.filling(name)
 
+    def grouped(one: Fields[Filling]) -> Filling:
+        return _held(Construction(one.make, one.found, frozenset(one.found)))
+
     def read_at(sizes: Sizes) -> Fields[Filling]:
         others = {name: one.value(sizes) for name, one in read.items() if one is not None}
+
+        def build(config: Any) -> Any:
+            return thing(**others, **{own: config})
+
         with undisturbed():
-            return fields_read(
-                lambda config: thing(**others, **{own: config}), fill, lambda one: one.value(sizes)
-            )
+            return fields_and_groups(build, fill, lambda one: one.value(sizes), grouped)
 
     fields = read_at(PROBED)
     if fields.found and not fields.missing:  # some are read where there is dropout alone
@@ -364,25 +373,9 @@ def _question(
         f"{parts.several_parts(thing, component, unknown)}{named_builders(thing)}",
         f"An argument can be a size ({', '.join(SIZES)}), or have a fixed value; what needs more "
         f"is built in a file of your own: {own_recipe(component, name)}.",
-        attempts=[*attempts_of_words(thing, unknown), *_attempts(unknown, left)],
+        attempts=[*attempts_of_words(thing, unknown), *attempts_of_values(unknown, left)],
         built=True,
     )
-
-
-def _attempts(unknown: Sequence[str], left: Collection[str]) -> Iterator[Attempt]:
-    """Yield what the `unknown` arguments may be: off, one of the sizes that are `left`, or 1.
-
-    Off comes first: with a size in the place of what is none, numbers may be right as well.
-    """
-    if any(map(names_file, unknown)):
-        return  # a number is a file that is open: 1 is the output of the process
-    yield from (Attempt(given=dict.fromkeys(unknown, value)) for value in (False, None))
-    if len(unknown) == len(left) <= _FEW:
-        for order in permutations(sorted(left, key=lambda size: (size != "d_model", size))):
-            yield Attempt(arguments=dict(zip(order, unknown, strict=True)))
-    elif len(unknown) == 1:
-        yield from (Attempt(arguments={size: unknown[0]}) for size in sorted(left))
-    yield from (Attempt(given=dict.fromkeys(unknown, value)) for value in (1, True))
 
 
 def unrounded(built: Construction | None) -> list[Attempt]:
@@ -393,7 +386,3 @@ def unrounded(built: Construction | None) -> list[Attempt]:
         for own, one in arguments.items()
         if type(one.default) is int and built is not None and own not in built.fillings
     ]
-
-
-_FEW = 2
-"""The largest number of unknown arguments that are tried as sizes in both orders."""

@@ -57,6 +57,10 @@ class Filling:
 _WITH_SCORES = ("attention", "encoder_layer", "decoder_layer")
 """Attention, and the layers that may be built with an attention by itself."""
 
+_NORMS = ("layer_norm", "rms_norm")
+_OF_A_CONTEXT = words("contextdim dimcontext dcontext crossdim dcross kvdim memorydim dimmemory")
+"""Names of the width of a second sequence, which a norm by itself does not have."""
+
 STACKS = ("encoder", "decoder", "model")
 """Components that have several layers."""
 
@@ -99,6 +103,10 @@ def filling_of(
     if name in SHARED_INNER and component == "mixture_of_experts":
         return Filling("shared_inner", shared_inner, frozenset(["shared_inner"]), _SHARED_INNER)
     size = _size(name, component, [squashed(one) for one in arguments])
+    if component in _NORMS and name in _OF_A_CONTEXT and parameter.default is None:
+        return None  # the width of another sequence, which a norm beside this one has
+    if size == name == "experts" and parameter.default is None:
+        return None  # modules, and no number of them
     if size == "layers" and component == "feed_forward":
         return fixed(_LAYERS_OF_A_NETWORK)
     if (
@@ -246,6 +254,8 @@ def _size(name: str, component: str, held: Collection[str]) -> str:
         return "target_vocabulary"
     if component == "positional_encoding" and name in SIZES["source_vocabulary"]:
         return "max_length"
+    if component in _OF_ROWS and name in _NUMBERS_OF_ROWS:
+        return "max_length"
     if component == "embedding" and name in _ROWS and set(held) & set(_COLUMNS):
         return "source_vocabulary"
     if component == "loss":
@@ -271,6 +281,10 @@ def _size(name: str, component: str, held: Collection[str]) -> str:
     stronger = [one for one in held if one in WIDTH and one not in INNER]
     return "d_ff" if stronger else "d_model"
 
+
+_OF_ROWS = ("attention", "multi_head_attention", "encoder_layer", "decoder_layer")
+_NUMBERS_OF_ROWS = words("numtokens numtoken ntokens ntoken")
+"""Names of a length where there is no vocabulary: 1 would make a mask that hides nothing."""
 
 _ROWS, _COLUMNS = words("nembed nembd nembeds"), words("dembed dembd embeddim embeddingdim dmodel")
 """Names of a number of rows of an embedding, beside those of its width."""

@@ -69,7 +69,7 @@ ROLES: Mapping[str, Sequence[str]] = {
 
 ONE_INPUT = words(
     "x inp input inputs hidden hiddenstates h seq src embedded embeddings xs y inputtensor "
-    "inputtensors tensor features infeatures sequence data"
+    "inputtensors tensor features infeatures sequence data tokens"
 )
 """Names that carry the one input of self-attention."""
 
@@ -338,7 +338,7 @@ REQUIRED: Mapping[str, Any] = {
     **dict.fromkeys(
         words(
             "usegate gated useglu glu isdecoder addcrossattention usecache outputattentions "
-            "outputhiddenstates returndict"
+            "outputhiddenstates returndict vis visualize visualise"
         ),
         False,
     ),

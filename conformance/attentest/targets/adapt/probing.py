@@ -80,7 +80,7 @@ def inputs(
         "key": lambda: query if joined else floats(*lead, keys, width),
         "value": lambda: query if joined else floats(*lead, keys, width),
         "x": lambda: query,
-        "memory": lambda: floats(*lead, keys, width),
+        "memory": lambda: floats(*lead, queries if joined else keys, width),
         "tokens": lambda: tokens(SIZES.source_vocabulary),
         "source": lambda: tokens(SIZES.source_vocabulary),
         "target": lambda: tokens(SIZES.target_vocabulary),
@@ -204,11 +204,11 @@ def is_causal(
 ) -> bool:
     """Say whether an input without a mask reaches its own row and later ones alone.
 
-    `joined` gives the queries as keys and values, too; `masked` gives a mask that hides nothing.
+    `joined` makes all of one length, as code may demand; `masked` gives a mask that hides nothing.
     """
     reached = _reached_rows(probe, adapter, joined=joined, masked=masked)
     if reached is None:
-        return False
+        return not joined and is_causal(probe, adapter, joined=True, masked=masked)
     wanted = torch.arange(reached.shape[-1])[None, :] >= torch.arange(reached.shape[-1])[:, None]
     return bool((reached.flatten(1, -2) == wanted[:, None]).all())
 

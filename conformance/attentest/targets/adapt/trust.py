@@ -43,7 +43,7 @@ from attentest.targets.adapt.unspecified.drawn import drawn_buffers
 from attentest.targets.adapt.unspecified.key_heads import in_turn
 from attentest.targets.adapt.unspecified.masked_queries import answers_without, masks_queries
 from attentest.targets.adapt.unspecified.parallel import parallel
-from attentest.targets.adapt.unspecified.parameters import in_use, of_others
+from attentest.targets.adapt.unspecified.parameters import demand_biases, in_use, of_others
 from attentest.targets.adapt.unspecified.polarity import demand_polarity
 from attentest.targets.adapt.unspecified.stack_ends import scaled_or_combined
 from attentest.targets.adapt.unspecified.windows import window
@@ -105,6 +105,7 @@ def _of_numbers(
     """Return what is asked because of the numbers, "" for nothing; `declared` are choices."""
     routing.demand_sizes(code)
     demand_rows_alone(code.name, probe, adapter)
+    demand_biases(code.name, code.component, found)
     if left := _beside_the_table(code, probe, found):
         raise _without_a_place(code, left)
     if flag := _mask_as_a_flag(probe, adapter):
@@ -277,9 +278,8 @@ def explained(findings: Mapping[str, Finding]) -> bool:
 
     What is masked is measured only where they are explained, and may fit no option all the same.
     """
-    shown = {name: one.status for name, one in findings.items()}
-    unmasked = [status for name, status in shown.items() if name not in _MASKED]
-    return MEASURED in shown.values() and NONE_FITS not in unmasked
+    unmasked = [one.status for name, one in findings.items() if name not in _MASKED]
+    return NONE_FITS not in unmasked and MEASURED in [one.status for one in findings.values()]
 
 
 def needs_several_heads(code: Code, found: FoundTable) -> bool:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from attentest.results.text import line_of_user
+from attentest.results.text import line_of_user, summary
 from attentest.targets.adapt.assumptions.devices import B, limited
 from attentest.targets.adapt.probing import SIZES, undisturbed
 from attentest_spec import Backend
@@ -15,6 +15,10 @@ from attentest_spec import Backend
 SENTENCE = (
     "assumed that it attends within one sequence: keys of another length than the queries are "
     "refused ({}). If it is to attend to a memory, this is a mistake, and --strict reports it"
+)
+OF_CONTEXTS = (
+    "assumed that what it attends to is as long as its queries: another length fails ({}). If it "
+    "is to attend to a memory, this is a mistake, which no clause reports"
 )
 _HEADS = 2
 
@@ -26,7 +30,9 @@ def with_one_sequence(backend: B) -> B:
     be one of a mistake.
     """
     if not backend.limits.cross:
-        return backend
+        refusal = _refusal_of_contexts(backend)
+        said = OF_CONTEXTS.format(refusal)
+        return limited(backend, backend.limits, said) if refusal else backend
     refusal = _refusal(backend)
     if not refusal:
         return backend
@@ -53,6 +59,25 @@ def _refusal(backend: Backend) -> str:
         return _statement(failure)
     except Exception:  # as above
         return ""
+    return ""
+
+
+def _refusal_of_contexts(backend: Backend) -> str:
+    """Return how a context of another length than the queries fails, "" where it does not.
+
+    Where one argument is key and value, the clauses give the queries for all three.
+    """
+    if "multi_head_attention" not in backend.components:
+        return ""
+    keys = 3
+    try:
+        with undisturbed():
+            part = backend.build("multi_head_attention", SIZES)
+            for keys in (3, 5):
+                query, key, *_ = _inputs("multi_head_attention", keys)
+                part(query, key, key, None)
+    except Exception as failure:  # code that a user wrote may raise anything
+        return summary(failure) if keys > 3 else ""
     return ""
 
 

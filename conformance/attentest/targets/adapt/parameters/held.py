@@ -9,7 +9,7 @@ from attentest.targets.adapt.parameters.constant import holds_constants
 from attentest.targets.adapt.parameters.found import FoundTable, find_table
 from attentest.targets.adapt.probing import SIZES, Probe
 from attentest.targets.adapt.reading import Reading
-from attentest.targets.adapt.unspecified.parameters import demand_weights
+from attentest.targets.adapt.unspecified.parameters import demand_use_of_inherited, demand_weights
 from attentest.targets.epsilons import formula_without_weights, norm_of
 from attentest_spec import Choices
 from attentest_spec.parameters import shapes
@@ -29,6 +29,7 @@ def table_of_code(code: Code, probe: Probe, adapter: Adapter, reading: Reading) 
     if holds_constants(probe, adapter, code.build):
         return FoundTable()
     demand_weights(code.name, code.component, probe.built)
+    demand_use_of_inherited(code.name, code.component, probe, adapter)
     return find_table(code.build, code.component, adapter, reading.parameters)
 
 

@@ -54,6 +54,15 @@ _LIMIT = words(
     "gradclip c"
 )
 CONSTANTS = ("adam_beta1", "adam_beta2", "adam_epsilon")
+_BETAS = (float(PAPER.adam_beta1), float(PAPER.adam_beta2))
+_USUAL: Mapping[str, Any] = {
+    "betas": _BETAS,
+    **dict.fromkeys(("beta1", "b1"), _BETAS[0]),
+    **dict.fromkeys(("beta2", "b2"), _BETAS[1]),
+    **dict.fromkeys(("eps", "epsilon"), float(PAPER.adam_epsilon)),
+    **dict.fromkeys(("weightdecay", "wd"), 0.0),
+}
+"""Values of constants that a constructor requires: every value is judged by one formula."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -245,6 +254,11 @@ def _stepping(thing: Any, own: str, asked: Value | None) -> _Way:
     decay = _argument(made, ("weightdecay", "wd"))
     usual = bool(decay) and bool(made[decay].default) and made[decay].default != made[decay].empty
     decays = usual if asked is None else bool(decay) and asked != PAPER.weight_decay
+    required = {
+        name: _USUAL[squashed(name)]
+        for name, one in made.items()
+        if one.default is one.empty and squashed(name) in _USUAL
+    }
     if not (held and step):
         raise Unclear(
             f"{own} is judged as an optimiser: a class that is built with its parameters, in an "
@@ -258,7 +272,7 @@ def _stepping(thing: Any, own: str, asked: Value | None) -> _Way:
         plain = (float(one.detach()) for one in rates)
         for gradient, now in zip(gradients, plain, strict=True):
             if built is None:
-                given = {held: [parameter]} | ({rate: now} if rate else {})
+                given = {**required, held: [parameter]} | ({rate: now} if rate else {})
                 built = thing(**given | ({decay: sizes.weight_decay} if decays else {}))
             parameter.grad = gradient.detach().clone()
             if passed:
@@ -269,7 +283,8 @@ def _stepping(thing: Any, own: str, asked: Value | None) -> _Way:
             yield parameter.detach().clone()
 
     words = f"{held} as a list of one parameter"
-    return _Way(updates, words, _constants(made), bool(decay) and not decays)
+    given = {name: made[name].replace(default=value) for name, value in required.items()}
+    return _Way(updates, words, _constants({**made, **given}), bool(decay) and not decays)
 
 
 def _set_rate(built: Any, rate: float, own: str) -> None:

@@ -1,6 +1,8 @@
 """Parameters that the spec has no place for, and that change what the code computes."""
 
+from collections.abc import Collection
 from copy import deepcopy
+from dataclasses import replace
 
 import numpy as np
 import torch
@@ -9,9 +11,13 @@ from torch import Tensor, nn
 from attentest.targets.adapt.adapter import Adapter
 from attentest.targets.adapt.parameters.behaviour import Sample
 from attentest.targets.adapt.parameters.found import FoundTable
-from attentest.targets.adapt.probing import undisturbed
+from attentest.targets.adapt.parameters.telling import few
+from attentest.targets.adapt.parameters.trials.trial import places
+from attentest.targets.adapt.probing import Probe, undisturbed
 from attentest.targets.adapt.reading import Uncovered
 from attentest.targets.adapt.ungiven import ungiven_of
+from attentest_spec import Choices
+from attentest_spec.parameters import shapes
 from attentest_spec.setting import Floats
 from attentest_spec.torch import to_array
 
@@ -40,6 +46,68 @@ def demand_weights(name: str, component: str, module: nn.Module) -> None:
 SCALAR = (
     "{0} is not judged as {1}: what it trains is one number for all columns, as in a scale norm. "
     "What is judged, and what is not: docs/what-is-judged.md"
+)
+
+
+def demand_use_of_inherited(name: str, component: str, probe: Probe, adapter: Adapter) -> None:
+    """Raise Uncovered for a norm that has its weights by torch's constructor, and uses none.
+
+    It may be meant for norms without weights, which the constructor makes as well.
+    """
+    module = probe.built
+    base = next((one for one in (nn.LayerNorm, nn.RMSNorm) if isinstance(module, one)), None)
+    if base is None or type(module).__init__ is not base.__init__:
+        return
+    given = probe.given(adapter)
+    changed = deepcopy(module)
+    with torch.no_grad():
+        for one in changed.parameters():
+            one.mul_(3.0).add_(1.0)
+    before, after = (one.called(adapter, given) for one in (probe, replace(probe, built=changed)))
+    if isinstance(before, Tensor) and isinstance(after, Tensor) and before.equal(after):
+        raise Uncovered(INHERITED.format(name, component, base.__name__))
+
+
+INHERITED = (
+    "{0} is not judged as {1}: it has weights by the constructor of {2}, and uses none of them. "
+    "--give elementwise_affine=False (in Python: given={{'elementwise_affine': False}}) judges it "
+    "without"
+)
+
+
+def demand_biases(name: str, component: str, found: FoundTable) -> None:
+    """Raise Uncovered for a module of which some maps have the bias of a choice, and others none.
+
+    The spec has the biases of a choice in all of them or in none, but for those of attention that
+    are often left out.
+    """
+    seen, table = found.observed, found.table
+    if seen is None or not table:
+        return
+    choices = Choices.of(dict(found.choices))
+    held = places(component, table, seen.run.own, seen.sizes, choices)
+    missing = [
+        held[weight].name
+        for one in shapes(component, seen.sizes, choices)
+        for weight in (_weight_of(one, held),)
+        if weight and one not in held
+    ]
+    if missing:
+        raise Uncovered(SOME_BIASES.format(name, component, few(dict.fromkeys(missing))))
+
+
+def _weight_of(bias: str, held: Collection[str]) -> str:
+    """Return the weight or gain that is `held` with `bias`, "" for none."""
+    if not bias.endswith(".bias"):
+        return ""
+    start = bias.removesuffix("bias")
+    return next((f"{start}{one}" for one in ("weight", "gain") if f"{start}{one}" in held), "")
+
+
+SOME_BIASES = (
+    "{0} is not judged as {1}: there is no bias with {2}, and there is one with other weights: the "
+    "spec has the biases of a choice in all maps or in none. What is judged, and what is not: "
+    "docs/what-is-judged.md"
 )
 
 

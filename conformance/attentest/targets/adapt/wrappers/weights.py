@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from attentest.targets.adapt.components import component_guessed, squashed
-from attentest.targets.adapt.names import OFF, ROLES
+from attentest.targets.adapt.names import EPSILON, OFF, ROLES
 from attentest.targets.adapt.names import SIZES as NAMES
 from attentest.targets.adapt.parameters.trials.clock import Clock
 from attentest.targets.adapt.probing import SIZES, undisturbed
@@ -131,7 +131,8 @@ def weights_of_caller(
     inputs = [name for name in rest if squashed(name) in roles]
     heads = [name for name in rest if squashed(name) in NAMES["heads"] and name not in inputs]
     needed = [one for one in rest if signature.parameters[one].default is inspect.Parameter.empty]
-    weights = [one for one in needed if one not in (*inputs, *heads) and squashed(one) not in OFF]
+    plain = (*OFF, *EPSILON)
+    weights = [one for one in needed if one not in (*inputs, *heads) and squashed(one) not in plain]
     if not weights:
         return None
     asked = [one for one in inputs if one in needed]
