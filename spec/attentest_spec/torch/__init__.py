@@ -1,12 +1,12 @@
 """Torch modules and functions as backends of the contract."""
 
 from attentest_spec.torch.array_modules import module_on_arrays
+from attentest_spec.torch.array_variables import is_of_variables, module_on_variables
 from attentest_spec.torch.arrays import on_arrays
 from attentest_spec.torch.backend import Recipe, TorchBackend, TorchPart, of_function
 from attentest_spec.torch.cached import cached_decoding, cached_language_model
 from attentest_spec.torch.script import Script
 from attentest_spec.torch.values import DTYPES, to_array, to_tensor
-from attentest_spec.torch.variables import is_of_variables, module_on_variables
 
 __all__ = [
     "DTYPES",

@@ -19,12 +19,9 @@ from attentest.targets.adapt.fillings import (
     WIDER_INNER,
     Filling,
     filling_of,
-    filling_of_field,
     fixed,
     head_width,
     is_required,
-    numbers_by_words,
-    sizes_by_words,
     sizes_known,
 )
 from attentest.targets.adapt.names import RATIO, SIZES
@@ -35,6 +32,11 @@ from attentest.targets.adapt.objects.groups_of_fields import fields_and_groups
 from attentest.targets.adapt.objects.left_out import said_of
 from attentest.targets.adapt.objects.made_settings import made_settings
 from attentest.targets.adapt.objects.measured import measured
+from attentest.targets.adapt.objects.named_sizes import (
+    filling_of_field,
+    numbers_by_words,
+    sizes_by_words,
+)
 from attentest.targets.adapt.objects.settings import (
     is_configuration,
     settings_assumed,

@@ -44,7 +44,7 @@ def module_on_variables(kind: Any, *, rounded: bool = False) -> type[nn.Module]:
             self._paths: list[Path] | None = None
             self._others: dict[str, Any] = {}
             self._seed = int(np.random.randint(2**31))  # the seed of a backend sets it
-            self.register_parameter(_PENDING, nn.UninitializedParameter())
+            setattr(self, _PENDING, nn.UninitializedParameter())
 
         def forward(self, *args: Any, **named: Any) -> Any:
             named = {**_modes(kind, training=self.training), **named}
@@ -93,8 +93,8 @@ def compiled(
 ) -> Any:
     """Return what `init` or `apply` of a module computes, as one program for inputs of a kind.
 
-    Modules with equal fields share it. What is not compiled is computed step by step: fields that
-    have no hash, and code that looks at the values of its inputs.
+    Modules with equal fields share it. What fails there is computed step by step: fields without a
+    hash, code that looks at the values of its inputs, and refusals, whose errors are those.
     """
     import jax
 
@@ -104,7 +104,7 @@ def compiled(
     fixed = tuple(None if isinstance(one, jax.Array) else one for one in leaves)
     try:
         return _program()(method, module, structure, fixed, keys, arrays)
-    except (jax.errors.JAXTypeError, jax.errors.JAXIndexError, TypeError):
+    except Exception:  # code that a user wrote may raise anything
         return _step_by_step(method, module, structure, fixed, keys, arrays)
 
 
