@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 from mistaken_code import adapted, asked_or_broken, broken
-from proof import share
 
 import attentest
 
@@ -79,6 +78,7 @@ def test_class_whose_width_is_that_of_its_input_is_judged(tmp_path: Path) -> Non
     backend = adapted(tmp_path, "RMSNorm", CODE)
     slugs = ("rms_norm.formula", "rms_norm.gradient", "rms_norm.initial-weight")
     assert broken(backend, *slugs) == []
+    assert asked_or_broken(tmp_path, "RMSNorm", CODE, "x).mean(-1", "x).mean(1", slugs[0])
 
 
 @pytest.mark.proof
@@ -94,11 +94,10 @@ def test_classes_of_flax_are_judged(tmp_path: Path, name: str, slug: str) -> Non
     assert broken(adapted(tmp_path, name, WHOLE), slug) == []
 
 
-@share(4, rest=1)
+@pytest.mark.proof
 @pytest.mark.parametrize(
     ("name", "right", "wrong", "slug"),
     [
-        ("RMSNorm", "(x * x).mean(-1", "(x * x).mean(1", "rms_norm.formula"),
         (
             "FeedForward",
             "(self.d_ff)(x)",

@@ -8,7 +8,7 @@ from proof import share
 
 from attentest.targets.adapt import Unclear
 from attentest.targets.adapt.components import squashed
-from attentest.targets.adapt.fillings import sizes_by_words
+from attentest.targets.adapt.objects.named_sizes import sizes_by_words
 from attentest.targets.models.size_names import size_by_words, sizes_named
 from attentest.targets.models.tables.vocabularies import Vocabulary
 
