@@ -1,6 +1,9 @@
 """Decoder-only models whose layers get a module that a memoised function keeps for all models."""
 
+import sys
+from functools import lru_cache
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 from folders import SUPPORT
@@ -8,6 +11,7 @@ from mistaken_code import adapted
 
 from attentest.judging.bench import Bench
 from attentest.judging.judge import judge
+from attentest.targets.language_models.construction.memos import fresh, memoised
 
 NANO = (SUPPORT / "wild_language_models" / "nano.py").read_text()
 PLACES = """
@@ -51,3 +55,31 @@ def test_a_mistake_next_to_a_memoised_part_is_found(tmp_path: Path) -> None:
     wrong = SOURCE.replace("x = x + self.attn(", "x = self.attn(")
     bench = Bench.for_status(adapted(tmp_path, "GPT", wrong))
     assert judge(bench, "language_model.formula").status.fails_run
+
+
+def test_packages_that_are_installed_below_the_folder_are_left_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An environment often lies in the folder of the code, and packages hold lazy objects."""
+
+    class Lazy(ModuleType):
+        def __getattr__(self, name: str) -> object:
+            raise AssertionError(f"{name} needs a device that is not there")
+
+    (tmp_path / "code.py").write_text("class Model:\n    pass\n")
+    installed = ModuleType("installed_below")
+    installed.__file__ = str(tmp_path / "venv" / "lib" / "site-packages" / "installed_below.py")
+    other = ModuleType("in_the_folder")
+    other.__file__ = str(tmp_path / "in_the_folder.py")
+    for module in (installed, other):
+        vars(module).update(lazy=Lazy("lazy"), kept=lru_cache(lambda: 1))
+        monkeypatch.setitem(sys.modules, module.__name__, module)
+    home = ModuleType("code_of_a_user")
+    home.__file__ = str(tmp_path / "code.py")
+    monkeypatch.setitem(sys.modules, home.__name__, home)
+    thing = type("Model", (), {"__module__": home.__name__})
+    assert memoised(thing) == ["kept"]
+    kept = [vars(one)["kept"] for one in (installed, other)]
+    assert [one() for one in kept] == [1, 1]
+    assert fresh(thing) is thing
+    assert [one.cache_info().currsize for one in kept] == [1, 0]

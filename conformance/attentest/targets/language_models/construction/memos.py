@@ -23,14 +23,17 @@ def fresh(thing: type) -> type:
     """Return `thing` after the memoised functions of the files of its folder forgot all."""
     folder = Path(str(sys.modules[thing.__module__].__file__)).parent
     for module in list(sys.modules.values()):
-        if folder in Path(str(getattr(module, "__file__", None) or "/")).parents:
+        file = Path(str(getattr(module, "__dict__", {}).get("__file__") or "/"))
+        if folder in file.parents and "site-packages" not in file.parts:
             for one in list(vars(module).values()):
-                if callable(getattr(one, "cache_clear", None)):
+                if inspect.isroutine(one) and callable(getattr(one, "cache_clear", None)):
                     one.cache_clear()
     return thing
 
 
-FRESH_SOURCE = "import sys\nfrom pathlib import Path\n\n\n" + inspect.getsource(fresh)
+FRESH_SOURCE = "import inspect\nimport sys\nfrom pathlib import Path\n\n\n" + inspect.getsource(
+    fresh
+)
 """The function as code of its own, for a reproduction or a written adapter."""
 
 
@@ -57,12 +60,15 @@ def memoised(thing: Any) -> list[str]:
         return []
     found: dict[str, None] = {}
     for module in list(sys.modules.values()):
-        near = Path(str(getattr(module, "__file__", None) or "/")).parents
-        if Path(str(file)).parent in near and "site-packages" not in str(file):
+        other = Path(str(getattr(module, "__dict__", {}).get("__file__") or "/"))
+        # Packages that are installed in a folder below are no code around the class.
+        if Path(str(file)).parent in other.parents and "site-packages" not in other.parts:
             kept = [name for name, one in vars(module).items() if _is_memoised(one)]
             found |= dict.fromkeys(kept)
     return list(found)
 
 
 def _is_memoised(one: Any) -> bool:
+    if not inspect.isroutine(one):  # other objects may load, or need, what is not there
+        return False
     return callable(getattr(one, "cache_clear", None)) and inspect.isfunction(inspect.unwrap(one))
