@@ -26,8 +26,9 @@ def fresh(thing: type) -> type:
         file = Path(str(getattr(module, "__dict__", {}).get("__file__") or "/"))
         if folder in file.parents and "site-packages" not in file.parts:
             for one in list(vars(module).values()):
-                if inspect.isroutine(one) and callable(getattr(one, "cache_clear", None)):
-                    one.cache_clear()
+                forget = getattr(one, "cache_clear", None) if inspect.isroutine(one) else None
+                if callable(forget):
+                    forget()
     return thing
 
 
