@@ -7,7 +7,7 @@ from typing import Any
 from attentest.analysis.lines import Locator
 from attentest.analysis.undeclared import effective_choices, effective_limits, measured_for
 from attentest.harness.subject import Subject
-from attentest.judging.unexplained import Unexplained
+from attentest.judging.searches import Searches
 from attentest.results.text import line
 from attentest_spec import Backend, Choices, Limits
 
@@ -27,7 +27,7 @@ class Bench:
 
     `suspects` grows while clauses are judged: the likely cause of one failure is tried first in
     the next ones, as a mistake in an inner component fails those outside of it too. It changes
-    no status. `unexplained` grows too: what no mistake of the catalogue explained in one clause is
+    no status. `searches` grows too: what was explained, or searched in vain, in one clause is
     not searched for in full again in others.
     `locator` finds the lines of wrong answers, and keeps what it found.
     """
@@ -42,7 +42,7 @@ class Bench:
     shown: bool = True
     loader: str = ""
     suspects: list[tuple[str, ...]] = field(default_factory=list, compare=False, repr=False)
-    unexplained: Unexplained = field(default_factory=Unexplained, compare=False, repr=False)
+    searches: Searches = field(default_factory=Searches, compare=False, repr=False)
     locator: Locator = field(default_factory=Locator, compare=False, repr=False)
 
     @classmethod

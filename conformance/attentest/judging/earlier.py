@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from attentest.judging.unexplained import Line, settled_lines
+from attentest.judging.searches import Line, settled_lines
 from attentest.results.verdict import Verdict
 
 Names = tuple[str, ...]

@@ -75,7 +75,7 @@ def judge(
         where=outcome.where,
     )
     worded = isinstance(outcome.violation, Shortcoming)  # the finding says all that there is
-    known = outcome.where in bench.unexplained.exceptions
+    known = outcome.where in bench.searches.exceptions
     if worded or known or not (bench.diagnose and broken and subject):
         return verdict
     undiagnosed(verdict)
@@ -87,13 +87,13 @@ def judge(
             subject, subject.failing, compared=compared, counted=counted
         )
     finding = outcome.violation.found if outcome.violation else outcome.message
-    in_full = not bench.unexplained.knows(clause.component, location)
+    in_full = not bench.searches.knows(clause.component, location)
     diagnosis = _diagnosis(bench, clause, check, subject, finding, in_full=in_full)
     verdict = replace(verdict, diagnosis=diagnosis, location=location)
     if outcome.where and not diagnosis:
-        bench.unexplained.exceptions.add(outcome.where)
+        bench.searches.exceptions.add(outcome.where)
     else:
-        bench.unexplained.add(clause.component, verdict, searched=in_full)
+        bench.searches.add(clause.component, verdict, searched=in_full)
     if (names := explanation_of(verdict)) and names not in bench.suspects:
         bench.suspects.append(names)
     return verdict

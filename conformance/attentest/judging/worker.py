@@ -11,7 +11,7 @@ from attentest.judging.bench import Bench
 from attentest.judging.earlier import Earlier
 from attentest.judging.judge import judge
 from attentest.judging.registry import checks
-from attentest.judging.unexplained import Unexplained
+from attentest.judging.searches import Searches
 from attentest.results.plan import Plan
 from attentest.results.text import plain_value, summary
 from attentest.results.verdict import Verdict
@@ -90,7 +90,7 @@ class _Judging:
             diagnose=plan.diagnose,
             loader=resolve.loader(target),
             suspects=[*known.suspects],
-            unexplained=Unexplained(lines={*known.lines}),
+            searches=Searches(lines={*known.lines}),
         )
 
     def measure(self, *, target: str, plan: dict[str, Any]) -> dict[str, str]:

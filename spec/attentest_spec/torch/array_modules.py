@@ -23,6 +23,7 @@ from attentest_spec.torch.array_places import (
     tables_of,
     without_backward,
 )
+from attentest_spec.torch.array_reads import TRAINING
 from attentest_spec.torch.arrays import LIBRARIES, on_arrays
 from attentest_spec.torch.values import to_tensor
 
@@ -110,12 +111,8 @@ def _made_again(kind: type, library: str, rounded: bool) -> nn.Module:
     return again
 
 
-_TRAINING = ("training", "train", "is_training")
-"""Names of the argument of a call that says whether it is one of training."""
-
-
 def _modes(called: Callable[..., Any], training: bool) -> dict[str, bool]:
     """Return the argument of a call that says whether it is one of training, {} for none."""
     found = inspect.signature(called).parameters
-    own = [name for name in _TRAINING if name in found and isinstance(found[name].default, bool)]
+    own = [name for name in TRAINING if name in found and isinstance(found[name].default, bool)]
     return dict.fromkeys(own[:1], training)

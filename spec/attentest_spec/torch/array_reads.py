@@ -14,6 +14,9 @@ from typing import Any
 CALLS = ("__call__", "forward")
 """The methods by which an object is called, the likeliest first."""
 
+TRAINING = ("training", "train", "is_training")
+"""Names of the argument of a call that says whether it is one of training."""
+
 _OPERATORS = re.compile(r"__[ir]?(add|sub|mul|matmul|truediv|pow|neg|getitem)__")
 """Methods that operators call: no code names them."""
 

@@ -10,6 +10,7 @@ import torch
 from torch import nn
 
 from attentest_spec.torch.array_parts import register
+from attentest_spec.torch.array_reads import TRAINING
 from attentest_spec.torch.arrays import on_arrays
 
 Path = tuple[str, ...]
@@ -22,9 +23,8 @@ _PARAMETERS = "params"
 _OWN = ("parent", "name")
 """Fields that every class has, and that are no settings."""
 
-_TRAINING = ("training", "train", "is_training")
 _EVALUATING = ("deterministic", "is_eval", "eval_mode")
-"""Names of the argument of a call that says whether it is one of training or not."""
+"""Names of the argument of a call that says whether it is none of training."""
 
 
 @cache
@@ -171,7 +171,7 @@ def _names_of_modes(kind: Any) -> list[str]:
 
 
 def _is_mode(own: str) -> bool:
-    return own in _TRAINING or own in _EVALUATING
+    return own in TRAINING or own in _EVALUATING
 
 
 def _constructor(kind: Any) -> inspect.Signature:

@@ -7,7 +7,7 @@ import torch
 
 from attentest.judging import judge as judging
 from attentest.judging.bench import Bench
-from attentest.judging.unexplained import SEARCHES, Unexplained
+from attentest.judging.searches import SEARCHES, Searches
 from attentest.results.verdict import LikelyCause, Location, Status, Verdict
 from attentest_spec.torch import Recipe, TorchBackend
 
@@ -71,7 +71,7 @@ def _wrong(location: Location | None, *diagnosis: LikelyCause) -> Verdict:
 
 
 def test_searches_in_vain_are_counted_by_component() -> None:
-    known = Unexplained()
+    known = Searches()
     for _ in range(SEARCHES):
         assert not known.knows("model", None)
         known.add("model", _wrong(None), searched=True)
@@ -80,7 +80,7 @@ def test_searches_in_vain_are_counted_by_component() -> None:
 
 
 def test_searches_in_short_and_with_an_answer_are_not_counted() -> None:
-    known = Unexplained()
+    known = Searches()
     for _ in range(SEARCHES):
         known.add("model", _wrong(None), searched=False)
         known.add("model", _wrong(None, LikelyCause("fault", ("a.b",), "")), searched=True)
@@ -90,7 +90,7 @@ def test_searches_in_short_and_with_an_answer_are_not_counted() -> None:
 def test_a_line_that_is_only_suspected_says_nothing_of_other_clauses() -> None:
     line = Location("model.py", 7, "x = x + y", "layers.0.residual sum", "", "")
     nearest = LikelyCause("fault", ("a.b",), "", missed=1)
-    known = Unexplained()
+    known = Searches()
     known.add("model", _wrong(line, nearest), searched=True)
     assert not known.knows("model", line)
     known.add("model", _wrong(replace(line, confirmed=True)), searched=True)
@@ -99,7 +99,7 @@ def test_a_line_that_is_only_suspected_says_nothing_of_other_clauses() -> None:
 
 def test_a_line_with_a_known_mistake_is_not_searched_again() -> None:
     line = Location("model.py", 7, "x = x + y", "residual sum", "", "")
-    known = Unexplained()
+    known = Searches()
     known.add("model", _wrong(line, LikelyCause("fault", ("a.b",), "")), searched=True)
     assert known.knows("model", line)
     assert not known.knows("model", replace(line, line=8))
