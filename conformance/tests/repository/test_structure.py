@@ -1,6 +1,7 @@
 """The structure of the suite: its parts, the order of imports between them, and sizes."""
 
 import ast
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
@@ -167,3 +168,10 @@ def test_every_part_has_its_tests() -> None:
         part for part in PARTS if part != "suite" and not [*tests.glob(f"{part}/**/test_*.py")]
     ]
     assert not lacking
+
+
+@pytest.mark.parametrize("tests", [one.parent / "tests" for one in PACKAGES], ids=str)
+def test_names_of_test_files_are_unique(tests: Path) -> None:
+    # pytest imports the files of folders that are no packages by their names alone.
+    names = Counter(path.name for path in tests.rglob("test_*.py"))
+    assert not [name for name, count in names.items() if count > 1]
