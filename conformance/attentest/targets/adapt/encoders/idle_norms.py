@@ -4,20 +4,18 @@ A parameter that nothing depends on is a mistake, whatever the layer computes.
 """
 
 from collections.abc import Collection, Iterator, Mapping
-from copy import deepcopy
 from dataclasses import replace
 from functools import cache
 from itertools import product
 from typing import Any
 
-import numpy as np
 from torch import nn
 
 from attentest.analysis.diagnosis.variants import Variant
 from attentest.analysis.identify import Finding
 from attentest.faults import Fault
 from attentest.targets.adapt.parameters.found import FoundTable, Observed
-from attentest.targets.adapt.parameters.trials.trial import places, read
+from attentest.targets.adapt.parameters.trials.mistaken import CLOSE, distance
 from attentest.targets.adapt.probing import undisturbed
 from attentest_spec import CHOICES, Choices, Table
 from attentest_spec.choices import Value
@@ -146,24 +144,7 @@ def _distance(
     variant: Variant, component: str, table: Table, seen: Observed, first: int = 0
 ) -> float:
     """Return the largest difference to the first sample, as a part of its largest number."""
-    at = places(component, table, seen.run.own, seen.sizes, variant.declared)
-    sample = seen.run.samples[0]
-    try:
-        part = variant.backend().build(component, seen.sizes)
-        part.load(read(at, seen.run.own, seen.sizes))
-        output = part(*deepcopy(sample.inputs))  # some mistakes write into it
-    except Exception:  # a mistake may show itself by raising
-        return np.inf
-    array = np.asarray(output[0] if isinstance(output, tuple) else output)
-    if array.shape != sample.output.shape:
-        return np.inf
-    own, other = (one[..., first:, :] if first else one for one in (sample.output, array))
-    found = np.abs(other - own).max(initial=0.0) / np.abs(own).max(initial=0.0)
-    return float(np.nan_to_num(found, nan=np.inf))
-
-
-CLOSE = 1e-6
-"""Largest relative difference between an output and that of a mistake."""
+    return distance(variant, component, table, seen.run.samples[0], seen.run, seen.sizes, first)
 
 
 def without_norm(component: str, declared: Choices) -> Iterator[Variant]:

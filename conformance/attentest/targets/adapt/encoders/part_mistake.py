@@ -16,6 +16,7 @@ from attentest.targets.adapt.adapter import Adapter
 from attentest.targets.adapt.encoders.idle_norms import gives
 from attentest.targets.adapt.parameters.found import FoundTable, Observed
 from attentest.targets.adapt.parameters.trials.clock import Clock
+from attentest.targets.adapt.parameters.trials.mistaken import OF_ATTENTION
 from attentest.targets.adapt.parameters.trials.shown import BIASED, TURNED
 from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.adapt.reading import Unclear
@@ -25,32 +26,8 @@ from attentest_spec.choices import Value
 SECONDS = 4.0
 """Time limit for trying mistakes."""
 
-_OF_ATTENTION = (
-    "attention.softmax-over-queries",
-    "attention.softmax-over-heads",
-    "attention.masked-after-softmax",
-    "attention.scale-by-model-width",
-    "attention.scale-multiplied",
-    "attention.scale-without-root",
-    "attention.keys-averaged",
-    "multi_head_attention.scaled-before-and-after",
-    "multi_head_attention.scaled-by-shared-width",
-    "multi_head_attention.merged-without-transpose",
-    "multi_head_attention.split-without-transpose",
-    "multi_head_attention.columns-merged-interleaved",
-    "multi_head_attention.positions-repeated",
-    "multi_head_attention.next-key-seen",
-    "multi_head_attention.own-key-hidden",
-    "multi_head_attention.keys-not-turned",
-    "multi_head_attention.pairs-of-keys-mixed",
-    "multi_head_attention.heads-as-positions",
-    "multi_head_attention.slopes-positive",
-    "rotary.minus-missing",
-    "rotary.second-column-without-sine",
-    "rotary.first-column-turned-first",
-)
 _NO_DESIGN: Mapping[str, tuple[str, ...]] = {
-    "multi_head_attention": _OF_ATTENTION,
+    "multi_head_attention": OF_ATTENTION,
     "feed_forward": (
         "feed_forward.gate-exchanged",
         "feed_forward.activation-of-the-product",

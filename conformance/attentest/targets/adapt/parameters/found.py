@@ -7,6 +7,7 @@ from typing import Any
 
 from torch import nn
 
+from attentest.targets.adapt.parameters import telling
 from attentest.targets.adapt.parameters.behaviour import Run, observe
 from attentest.targets.adapt.parameters.building import DISTINCT, SQUARE, built, inner_widths
 from attentest.targets.adapt.parameters.head_order import (
@@ -21,25 +22,22 @@ from attentest.targets.adapt.parameters.interleaved import (
     interleaved_parts,
     other_sizes,
 )
-from attentest.targets.adapt.parameters.layers import NO_LISTS, Lost, Part, layer_parts, leaf_part
+from attentest.targets.adapt.parameters.layers import (
+    NO_LISTS,
+    Lost,
+    Part,
+    agreeing,
+    layer_parts,
+    leaf_part,
+)
 from attentest.targets.adapt.parameters.leaves import is_of_heads
 from attentest.targets.adapt.parameters.mixtures import mixture_part
 from attentest.targets.adapt.parameters.norm_kinds import LAYERED, norm_kind
 from attentest.targets.adapt.parameters.settled import memory, settled
 from attentest.targets.adapt.parameters.stacks import Layers, lone_biases, model_parts, stack_parts
-from attentest.targets.adapt.parameters.storage import Entries, agrees, as_place, simple, with_given
-from attentest.targets.adapt.parameters.telling import (
-    against_names,
-    few,
-    how_taken,
-    left_over,
-    lines,
-    norms_by_numbers,
-    packed,
-    spoken,
-    untold,
-)
+from attentest.targets.adapt.parameters.storage import Entries, as_place, simple, with_given
 from attentest.targets.adapt.parameters.trials.clock import Clock
+from attentest.targets.adapt.parameters.trials.mistaken import Mistakes
 from attentest.targets.adapt.parameters.trials.samples import part_samples
 from attentest.targets.adapt.parameters.trials.shown import rounded_positions, shown_by_parts
 from attentest.targets.adapt.parameters.trials.stages import home, watched
@@ -189,6 +187,7 @@ class _Search:
         self.kind = norm_kind(module, self.run, self.units)
         self.seconds = SECONDS * (OF_MODELS if component == "model" else 1)
         self.clock = Clock(self.seconds)
+        self.mistakes = Mistakes(self.run, sizes, self._decided)
         self.remarks: list[str] = []
         self.doubts: list[str] = []
         self.unplaced: list[str] = []
@@ -232,10 +231,10 @@ class _Search:
         table = with_given(table, self.given)
         decided = self._decided(self.component, table)
         choices = {**decided, **self._shown(parts, table, Choices.of(decided))}
-        self.remarks += [*packed(table), *self._unmapped(table, choices)]
+        self.remarks += [*telling.packed(table), *self._unmapped(table, choices)]
         if self.clock.ran_out:
             self.remarks.append(f"The numbers were asked for {self.clock.seconds:g} seconds.")
-        made = FoundTable(table, lines(table), tuple(self.remarks), choices, self.doubts)
+        made = FoundTable(table, telling.lines(table), tuple(self.remarks), choices, self.doubts)
         return replace(made, unplaced=self.unplaced, cut=self.clock.ran_out and not self.fits)
 
     def _shown(self, parts: list[Part], table: Table, decided: Choices) -> Mapping[str, Value]:
@@ -271,7 +270,8 @@ class _Search:
     def _chosen(self, parts: list[Part]) -> list[Entries]:
         """Return one table for every part: the only one, or the one that the numbers choose."""
         self.misses = False
-        options = [self._narrowed(part, parts) for part in map(self._agreeing, parts)]
+        parts = [agreeing(part, self.given) for part in parts]
+        options = [self._narrowed(part, parts) for part in parts]
         if all(len(tables) == 1 for tables in options):
             return [tables[0] for tables in options]
         if self.misses:  # a whole with a wrong part has wrong numbers too
@@ -279,26 +279,12 @@ class _Search:
         several = list(islice(product(*options), MOST))
         together = [self._whole(parts, list(chosen)) for chosen in several]
         fits = self._fitting(self.component, together, self.run.samples)
+        if not fits and len(parts) == 1:
+            fits = self._under_a_mistake(parts[0], self.run.samples)
         taken = list(several[together.index(fits[0])] if fits else several[0])
         unclear = [number for number, tables in enumerate(options) if len(tables) > 1]
         self._say([parts[n] for n in unclear], [taken[n] for n in unclear], len(fits))
         return taken
-
-    def _agreeing(self, part: Part) -> Part:
-        """Return `part` with those tables alone that agree with the user's, if there are any."""
-        first = {one.replace("*", "0"): own.replace("*", "0") for one, own in self.given.items()}
-        names = part.placed(part.tables[0])
-        about = {
-            one: own
-            for one, own in first.items()
-            if any(f"{n}.".startswith(f"{one}.") for n in names)
-        }
-        agreeing = [
-            table
-            for table in [*part.tables, *part.strange]
-            if all(agrees(part.placed(table), one, own) for one, own in about.items())
-        ]
-        return replace(part, tables=agreeing) if about and agreeing else part
 
     def _named_otherwise(self, parts: list[Part], chosen: list[Entries]) -> Entries:
         """Return the table of the `chosen`, or one against the names where the numbers show it.
@@ -319,14 +305,14 @@ class _Search:
             other = self._whole(parts, list(tables))
             if self._fitting(self.component, [other], samples):
                 changed = [new for new, old in zip(tables, chosen, strict=True) if new != old]
-                self.remarks.append(norms_by_numbers(changed))
+                self.remarks.append(telling.norms_by_numbers(changed))
                 self.fits = True
                 return other
         for number, part in enumerate(parts):
             for strange in part.strange if part.component else ():
                 other = self._whole(parts, [*chosen[:number], strange, *chosen[number + 1 :]])
                 if self._fitting(self.component, [other], samples):
-                    self.remarks.append(against_names(part.slot, chosen[number], strange))
+                    self.remarks.append(telling.against_names(part.slot, chosen[number], strange))
                     return table
         return table
 
@@ -337,7 +323,9 @@ class _Search:
         fits = self._fitting_alone(part, parts)
         if fits:
             self._say([part], fits[:1], len(fits))
-        return fits[:1] or part.tables
+            return fits[:1]
+        samples = part_samples(part.component, home(part, parts, self.run))
+        return self._under_a_mistake(part, samples) or part.tables
 
     def _fitting_alone(self, part: Part, parts: list[Part]) -> list[Any]:
         """Return the tables that give the numbers of the module of `part`; [] for none of its own.
@@ -348,6 +336,15 @@ class _Search:
         fits = self._fitting(part.component, list(part.tables), samples)
         self.misses |= bool(samples) and not fits
         return fits
+
+    def _under_a_mistake(self, part: Part, samples: Sequence[Any]) -> list[Any]:
+        """Return the only table of attention under which a known mistake gives the numbers."""
+        if self.clock.ran_out:  # the right one may not have been tried
+            return []
+        found = self.mistakes.only_table(part.component, part.tables, samples)
+        if found:
+            self.remarks.append(telling.by_a_mistake(part.slot or part.component, found))
+        return found
 
     def _attends_by_slices(self, parts: list[Part]) -> bool:
         """Say whether each attention of a whole gives its own numbers with heads as slices."""
@@ -375,7 +372,9 @@ class _Search:
         about = ", ".join(part.slot or self.component for part in parts)
         if not fits:
             self.doubts.append(f"no assignment of {about} reproduces the formula")
-        self.remarks.append(f"{about}: {how_taken(fits, self.run.failure)}: {spoken(tables)}.")
+        self.remarks.append(
+            f"{about}: {telling.how_taken(fits, self.run.failure)}: {telling.spoken(tables)}."
+        )
 
     def _whole(self, parts: list[Part], tables: list[Entries]) -> Entries:
         whole: Entries = {}
@@ -389,12 +388,12 @@ class _Search:
         """Yield what there is to say of parameters that only one of the two sides has."""
         own, wanted = self.run.own, shapes(self.component, self.sizes, Choices.of(choices))
         found = places(self.component, table, own, self.sizes, Choices.of(choices))
-        yield from untold([name for name in wanted if name not in found])
+        yield from telling.untold([name for name in wanted if name not in found])
         used = {name for place in found.values() for name in place.names(own)}
         mapped = {memory(own[name]) for name in used}
         fixed = own.keys() - self.run.trained if self.run.trained else set()
         rest = [name for name in own if memory(own[name]) not in mapped and name not in fixed]
         self.unplaced = rest
         weights = [one for one in wanted if one not in found and one.endswith((".weight", "gain"))]
-        self.doubts += [f"nothing was found for {few(weights)}"] * bool(weights)
-        yield from left_over(rest)
+        self.doubts += [f"nothing was found for {telling.few(weights)}"] * bool(weights)
+        yield from telling.left_over(rest)

@@ -11,7 +11,7 @@ from attentest.targets.adapt.parameters.leaves import (
     norm_entries,
     tables_against_names,
 )
-from attentest.targets.adapt.parameters.storage import Entries
+from attentest.targets.adapt.parameters.storage import Entries, agrees
 from attentest.targets.adapt.parameters.trials.samples import part_samples
 from attentest.targets.adapt.parameters.units import Unit, squeezed
 from attentest.targets.adapt.parameters.words import (
@@ -57,6 +57,21 @@ class Part:
     def placed(self, table: Entries) -> Entries:
         """Return one of the tables with the names of the whole component."""
         return nested(self.slot, "", table)
+
+
+def agreeing(part: Part, given: Mapping[str, str]) -> Part:
+    """Return `part` with those tables alone that agree with the user's, if there are any."""
+    first = {one.replace("*", "0"): own.replace("*", "0") for one, own in given.items()}
+    names = part.placed(part.tables[0])
+    about = {
+        one: own for one, own in first.items() if any(f"{n}.".startswith(f"{one}.") for n in names)
+    }
+    found = [
+        table
+        for table in [*part.tables, *part.strange]
+        if all(agrees(part.placed(table), one, own) for one, own in about.items())
+    ]
+    return replace(part, tables=found) if about and found else part
 
 
 def leaf_part(slot: str, component: str, units: list[Unit], sizes: Sizes) -> Part:

@@ -46,6 +46,11 @@ def how_taken(fits: int, failure: str) -> str:
     return f"{start} (calling it failed with {failure});{end}" if failure else _UNEXPLAINED
 
 
+def by_a_mistake(about: str, tables: Iterable[Table]) -> str:
+    """Return how a map was taken that gives the numbers of a call under one known mistake."""
+    return f"{about}: one known mistake gives the numbers under this map: {spoken(tables)}."
+
+
 def packed(table: Table) -> list[str]:
     """Say which parameters hold several in one, and in which order."""
     orders: dict[str, dict[int, str]] = {}

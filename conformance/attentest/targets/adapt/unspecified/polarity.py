@@ -39,23 +39,31 @@ _NONE = 1e-9
 def leaning(probe: Probe, adapter: Adapter, role: str, keys: int) -> str:
     """Return the meaning that a mask which hides one key has by what it does, though wrongly.
 
-    "" where the numbers do not tell "keep" from "blocks".
+    "" where the numbers do not tell "keep" from "blocks". A mask that is added hides its key from
+    rows that all others reach.
     """
     keys = keys_of(adapter, role, keys)
-    for style in (one for one in STYLES if one.meaning == "keep"):
-        keep, blocks = (
-            _changes(probe, adapter, role, replace(style, meaning=one), keys)
-            for one in ("keep", "blocks")
-        )
-        if keep is None or blocks is None:
-            continue
+    changed = [
+        (keep, blocks)
+        for style in _styles("keep")
+        if (keep := _changes(probe, adapter, role, style, keys))
+        and (blocks := _changes(probe, adapter, role, replace(style, meaning="blocks"), keys))
+    ]
+    for keep, blocks in changed:
         if keep.has_numbers != blocks.has_numbers:  # a row that is causal, too, has no key left
             return "keep" if keep.has_numbers else "blocks"
-        if not keep.has_numbers:
-            continue
-        if found := _fewer(keep, blocks) or _less(keep, blocks) or _row(keep, blocks):
+        if keep.has_numbers and (found := _fewer(keep, blocks)):
             return found
-    return ""
+    for style in _styles("additive"):
+        added = _changes(probe, adapter, role, style, keys)
+        if added and added.has_numbers and added.misses_most:
+            return "additive"
+    each = (_less(*pair) or _row(*pair) for pair in changed if pair[0].has_numbers)
+    return next((found for found in each if found), "")
+
+
+def _styles(meaning: str) -> list[Style]:
+    return [one for one in STYLES if one.meaning == meaning]
 
 
 @dataclass(frozen=True)
@@ -80,6 +88,13 @@ class _Changes:
         reached = self._of_others() > _NONE
         rows = reached.any(0)
         return float((~reached[:, rows]).sum() / max(int(rows.sum()), 1))
+
+    @property
+    def misses_most(self) -> bool:
+        """Whether the hidden key does not reach rows that every other key reaches."""
+        missed = (self._of_others() <= _NONE).sum(-1)
+        others = torch.cat([missed[:HIDDEN], missed[HIDDEN + 1 :]])
+        return bool(missed[HIDDEN] > others.max())
 
     @property
     def of_key(self) -> float:
