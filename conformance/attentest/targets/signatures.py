@@ -59,7 +59,7 @@ def _keywords(thing: type, name: str) -> dict[str, inspect.Parameter]:
             inspect.Parameter.KEYWORD_ONLY,
             default=None if optional else inspect.Parameter.empty,
         )
-    handed = re.search(rf"__init__\((?P<rest>[^)]*)\*\*\s*{name}\b", source)
+    handed = re.search(rf"\.__init__\((?P<rest>[^)]*)\*\*\s*{name}\b", source)
     if handed and len(line) > 1:
         extended = constructor_arguments(line[1])
         given = [

@@ -33,7 +33,7 @@ def statuses(name: str, component: str = "", **settled: object) -> dict[str, str
         ("get_attn_pad_mask", 5),
         ("make_tgt_mask", 7),
         ("get_tgt_mask", 7),
-        ("added_causal_mask", 6),
+        ("make_causal_mask", 6),
     ],
 )
 def test_functions_of_other_arguments_conform(name, judged):

@@ -1,7 +1,7 @@
 """Decoder-only models that take their layers, tables and heads as objects."""
 
 import pytest
-from mistaken_code import adapted, asked_or_broken, broken
+from mistaken_code import adapted, asked_or_broken, broken, edited
 
 import attentest
 from attentest.targets.adapt import Unclear
@@ -127,7 +127,11 @@ def test_class_that_is_given_takes_the_place_of_the_nearest_one(tmp_path):
 
 def test_several_classes_of_a_part_are_one_question(tmp_path):
     several = (
-        LAYERS.replace("layers: Layers", "layers: Layers, embedding")
+        edited(
+            LAYERS,
+            ("layers: Layers", "layers: Layers, embedding"),
+            ("nn.Embedding(num_tokens, dim), nn", "embedding, nn"),
+        )
         + """
 class TextEmbedding(nn.Module):
     def __init__(self, num_tokens, dim):

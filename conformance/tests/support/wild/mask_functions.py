@@ -97,6 +97,6 @@ def get_tgt_mask(tgt, pad_idx, device):
     return (tgt != pad_idx)[:, None, None] & square.tril()
 
 
-def added_causal_mask(tgt_len, dtype, device):
+def make_causal_mask(tgt_len, dtype, device):
     lowest = torch.finfo(dtype).min
     return torch.full((tgt_len, tgt_len), lowest, dtype=dtype, device=device).triu(1)[None, None]

@@ -275,7 +275,8 @@ class Options:
             if found[own] is None and one.default is inspect.Parameter.empty
         ]
         self.unknown += required
-        if any(parts.is_handed(arguments[own]) or names_file(own) for own in required):
+        handed = any(parts.is_handed(arguments[own]) or names_file(own) for own in required)
+        if handed or parts.offers_several(thing, required):
             return
         taken = " ".join(filter(None, found.values()))
         free = [f"sizes.{one}" for one in _FREE if f"sizes.{one}" not in taken]

@@ -53,6 +53,11 @@ def is_handed(parameter: inspect.Parameter) -> bool:
     return inspect.isclass(kind) and kind is not parameter.empty and issubclass(kind, nn.Module)
 
 
+def offers_several(thing: Callable[..., Any], required: Collection[str]) -> bool:
+    """Say whether one of the `required` arguments is a part that several classes make."""
+    return inspect.isclass(thing) and bool(several_parts(thing, "", required))
+
+
 def _extending(part: type[nn.Module]) -> Iterator[type[nn.Module]]:
     """Yield the classes of the file of `part` that extend it."""
     for one in vars(sys.modules[part.__module__]).values():
