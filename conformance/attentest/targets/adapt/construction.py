@@ -43,6 +43,7 @@ from attentest.targets.adapt.objects.settings import (
     settings_classes,
     several_settings,
 )
+from attentest.targets.adapt.objects.shapes import of_the_last_axis
 from attentest.targets.adapt.probing import SIZES as PROBED
 from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.adapt.reading import Attempt, Reading, Unclear, own_recipe
@@ -176,7 +177,12 @@ def construction(thing: Callable[..., Any], component: str, reading: Reading) ->
         if chosen := parts.class_given(thing, parameter, reading.given.get(own)):
             inner[own] = construction(chosen, component, reading)
     read = {
-        own: filling_of(own, parameter, component, reading, arguments)
+        own: of_the_last_axis(
+            thing,
+            parameter,
+            component,
+            filling_of(own, parameter, component, reading, arguments),
+        )
         for own, parameter in arguments.items()
     } | {own: _held(one) for own, one in inner.items()}
     unknown = [own for own, one in read.items() if one is None and is_required(arguments[own])]

@@ -56,7 +56,7 @@ class Filling:
 _WITH_SCORES = ("attention", "encoder_layer", "decoder_layer")
 """Attention, and the layers that may be built with an attention by itself."""
 
-_NORMS = ("layer_norm", "rms_norm")
+NORMS = ("layer_norm", "rms_norm")
 _OF_A_CONTEXT = words("contextdim dimcontext dcontext crossdim dcross kvdim memorydim dimmemory")
 """Names of the width of a second sequence, which a norm by itself does not have."""
 
@@ -102,7 +102,7 @@ def filling_of(
     if name in SHARED_INNER and component == "mixture_of_experts":
         return Filling("shared_inner", shared_inner, frozenset(["shared_inner"]), _SHARED_INNER)
     size = _size(name, component, [squashed(one) for one in arguments])
-    if component in _NORMS and name in _OF_A_CONTEXT and parameter.default is None:
+    if component in NORMS and name in _OF_A_CONTEXT and parameter.default is None:
         return None  # the width of another sequence, which a norm beside this one has
     if size == name == "experts" and parameter.default is None:
         return None  # modules, and no number of them

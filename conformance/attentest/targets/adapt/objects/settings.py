@@ -144,7 +144,7 @@ def _annotated(annotation: Any) -> list[str]:
 @lru_cache(maxsize=1024)
 def _is_read_by_key(thing: Callable[..., Any], own: str) -> bool:
     """Say whether the code of the constructor reads the argument `own` by a word in brackets."""
-    nodes = ast.walk(_tree(_builder(thing)))
+    nodes = ast.walk(code_tree(_builder(thing)))
     return any(
         isinstance(one, ast.Subscript)
         and isinstance(one.value, ast.Name)
@@ -158,7 +158,7 @@ def _is_read_by_key(thing: Callable[..., Any], own: str) -> bool:
 def fields_read_of(thing: Callable[..., Any], own: str) -> frozenset[str]:
     """Return the fields of the argument `own` that the code of the constructor reads."""
     found: set[str] = set()
-    for node in ast.walk(_tree(_builder(thing))):
+    for node in ast.walk(code_tree(_builder(thing))):
         if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
             held = node.value
             name = held.attr if isinstance(held, ast.Attribute) else getattr(held, "id", "")
@@ -169,7 +169,7 @@ def fields_read_of(thing: Callable[..., Any], own: str) -> frozenset[str]:
 @lru_cache(maxsize=1024)
 def keys_read_of(thing: Callable[..., Any], own: str) -> frozenset[str]:
     """Return the keys of the argument `own` that the code of the constructor reads."""
-    nodes = ast.walk(_tree(_builder(thing)))
+    nodes = ast.walk(code_tree(_builder(thing)))
     return frozenset(
         node.slice.value
         for node in nodes
@@ -191,7 +191,7 @@ def _fields_of(settings: type) -> frozenset[str]:
     makers = ("__post_init__", "model_post_init", *["__init__"] * (not holds_settings(settings)))
     for one in settings.__mro__[:-1]:
         written = [vars(one)[name] for name in makers if name in vars(one)]
-        nodes = [node for maker in written for node in ast.walk(_tree(maker))]
+        nodes = [node for maker in written for node in ast.walk(code_tree(maker))]
         stored = [node for node in nodes if isinstance(node, ast.Attribute)]
         names |= {node.attr for node in stored if isinstance(node.ctx, ast.Store)}
     return frozenset(names)
@@ -210,7 +210,7 @@ def mentions(thing: Callable[..., Any], name: str) -> bool:
         return False
 
 
-def _tree(thing: Any) -> ast.AST:
+def code_tree(thing: Any) -> ast.AST:
     """Return the code of `thing`, an empty module where it has none that can be read."""
     try:
         return ast.parse(textwrap.dedent(inspect.getsource(thing)))
