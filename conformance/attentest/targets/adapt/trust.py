@@ -37,7 +37,7 @@ from attentest.targets.adapt.recognise import (
 )
 from attentest.targets.adapt.unspecified import scores
 from attentest.targets.adapt.unspecified.added_positions import demand_rows_alone
-from attentest.targets.adapt.unspecified.branches import LAYERS, of_norms, of_stack, of_sums
+from attentest.targets.adapt.unspecified.branches import LAYERS, STACKS, of_norms, of_stack, of_sums
 from attentest.targets.adapt.unspecified.contexts import unattended
 from attentest.targets.adapt.unspecified.drawn import drawn_buffers
 from attentest.targets.adapt.unspecified.key_heads import in_turn
@@ -176,7 +176,7 @@ def _of_numbers(
     other = other or drawn_buffers(code, probe)
     if not other and (seen := scores.observed(probe, adapter, found)):
         other = _of_scores(seen, adapter, found.table, known)
-    if not other and found.observed and code.component in LAYERS:
+    if not other and found.observed and code.component in (*LAYERS, *STACKS):
         other = _of_layers(code.component, adapter, found, known, later=later)
     if other:
         raise Uncovered(
@@ -216,7 +216,7 @@ def _of_later_models(choices: Mapping[str, Value]) -> bool:
 def _of_layers(
     component: str, adapter: Adapter, found: FoundTable, known: Choices, *, later: bool
 ) -> str:
-    """Return what a layer does that no mistake of the catalogue does, and some designs do.
+    """Return what a layer or a stack does that no mistake of the catalogue does, and designs do.
 
     It weighs its residual connections, or has other scores, which later models have.
     """
@@ -224,13 +224,14 @@ def _of_layers(
     if seen is None or not found.table or not seen.run.samples:
         return ""
     weighed = of_sums(seen, component)
-    if not (weighed or later):
+    if not (weighed or (later and component in LAYERS)):
         return ""
     with probing.undisturbed():
-        if _catalogued(component, found.table, seen, known):
+        by_design = weighed is not None and weighed.keep_input
+        if not by_design and _catalogued(component, found.table, seen, known):
             return ""
         if weighed:
-            return weighed
+            return weighed.words
         alike = holds_where_rows_are_alike(seen, adapter, component, found.table, known)
     return "the weights of its attention are those of no option" if alike else ""
 

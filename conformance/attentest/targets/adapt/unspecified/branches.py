@@ -1,6 +1,7 @@
 """Layers whose norms or residual connections are those of a design that the spec does not have."""
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,7 +18,7 @@ from attentest_spec.setting import Floats
 
 LAYERS = ("encoder_layer", "decoder_layer")
 
-_STACKS = ("encoder", "decoder")
+STACKS = ("encoder", "decoder")
 _BY_LAYER = (
     "it has one norm for all sublayers of a layer, and the spec has one for each sublayer, or one "
     "for a whole stack: name the class of a layer, which is judged alone"
@@ -30,7 +31,7 @@ def of_norms(seen: Observed, component: str) -> str:
 
     They are of two kinds, or those of a layer norm what a sublayer returns before it is added.
     """
-    if component not in (*LAYERS, *_STACKS) or not seen.run.samples:
+    if component not in (*LAYERS, *STACKS) or not seen.run.samples:
         return ""
     norms = _norms(seen)
     if (other := _of_two_kinds(seen, norms)) or component not in LAYERS:
@@ -52,23 +53,44 @@ def of_stack(found: FoundTable, component: str) -> str:
     all of its sublayers.
     """
     seen = found.observed
-    if seen is None or component not in (*LAYERS, *_STACKS):
+    if seen is None or component not in (*LAYERS, *STACKS):
         return ""
     if other := _of_two_epsilons(seen):
         return other
-    shared = component in _STACKS and found.choices.get("norm_sharing") == "shared"
+    shared = component in STACKS and found.choices.get("norm_sharing") == "shared"
     alone = shared and not found.unplaced  # other norms may have been left out
     return _BY_LAYER if alone and _differ_by_layer(found, seen) else ""
 
 
-def of_sums(seen: Observed, component: str) -> str:
-    """Return the factors of a residual connection that weighs its two paths, "" for 1 and 1."""
-    if component not in LAYERS or not seen.run.samples:
-        return ""
+class Weights(NamedTuple):
+    """The factors of a residual connection that weighs its two paths."""
+
+    of_sublayer: float
+    of_input: float
+
+    @property
+    def keep_input(self) -> bool:
+        """Whether what a sublayer returns is weighed alone."""
+        return abs(self.of_input - 1) <= LOOSE
+
+    @property
+    def words(self) -> str:
+        """The factors in words."""
+        return (
+            f"its residual connection adds {self.of_sublayer:.3g} times what a sublayer returns "
+            f"to {self.of_input:.3g} times its input"
+        )
+
+
+def of_sums(seen: Observed, component: str) -> Weights | None:
+    """Return the factors of a residual connection that weighs its paths, None for 1 and 1."""
+    if component not in (*LAYERS, *STACKS) or not seen.run.samples:
+        return None
     sample = seen.run.samples[0]
-    paths = {one.path for one in _norms(seen)}
+    norms = _norms(seen)
+    paths = {one.path for one in norms}
     sublayers = [one.output for one in seen.run.fired if one.path and one.path not in paths]
-    starts = [np.asarray(sample.inputs[0])]
+    starts = [np.asarray(sample.inputs[0]), *(one.output for one in norms)]
     for end in (*_entered(seen, paths), sample.output):
         for start, branch in _pairs(starts, sublayers, end):
             columns = np.stack([start.ravel(), branch.ravel()], axis=1)
@@ -76,12 +98,9 @@ def of_sums(seen: Observed, component: str) -> str:
             if not _is_near(columns @ shares, end.ravel(), EXACT) or np.abs(shares).min() <= LOOSE:
                 continue
             if np.abs(shares - 1).max() > LOOSE:
-                return (
-                    f"its residual connection adds {shares[1]:.3g} times what a sublayer returns "
-                    f"to {shares[0]:.3g} times its input"
-                )
+                return Weights(float(shares[1]), float(shares[0]))
         starts.append(end)
-    return ""
+    return None
 
 
 def _norms(seen: Observed) -> list[Fired]:
