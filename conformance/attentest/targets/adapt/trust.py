@@ -15,8 +15,8 @@ from attentest.analysis.identify import MEASURED, NONE_FITS, Finding
 from attentest.targets.adapt import probing
 from attentest.targets.adapt.adapter import Adapter
 from attentest.targets.adapt.advice.causal_switches import demand_order
+from attentest.targets.adapt.advice.meant_otherwise import demand_meant
 from attentest.targets.adapt.advice.plain_norms import rms_function
-from attentest.targets.adapt.advice.scale_of_callers import demand_scale_of_caller
 from attentest.targets.adapt.advice.shares import of_shares
 from attentest.targets.adapt.code import Code
 from attentest.targets.adapt.encoders.idle_norms import gives, without_norm
@@ -85,7 +85,7 @@ def question(
     `nearest` says where the numbers leave the formula's, for a reading that gives others.
     Raises Uncovered where it can, and the spec has no place for the code.
     """
-    demand_scale_of_caller(code, probe, adapter, reading)
+    demand_meant(code, probe, adapter, reading, fits=explained(findings))
     asked = _of_numbers(code, probe, adapter, found, findings, nearest, reading.choices)
     if not asked and explained(findings):  # numbers that are wrong without a mask need no meaning
         demand_polarity(code, probe, adapter, reading)
