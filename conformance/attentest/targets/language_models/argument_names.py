@@ -23,6 +23,12 @@ STARTS = words(
 )
 """Names of the number of tokens that came before."""
 
+CACHES = words(
+    "pastkeyvalues pastkeyvalue past pastkv pastkvs layerpast kvcache kvcaches cache caches "
+    "kvpast kcache pastcache cachekv presents kv kvs"
+)
+"""Names of the argument that takes what was computed of the tokens before."""
+
 AT_START: Mapping[str, Any] = {
     **OFF,
     **dict.fromkeys(STARTS, 0),

@@ -14,12 +14,16 @@ from attentest.targets.adapt.reading import Reading, Unclear, Unexplained
 from attentest.targets.language_models.calling import (
     Arguments,
     Call,
-    apart_without_labels,
     arguments_of,
     fitted,
     gives_logits,
+)
+from attentest.targets.language_models.calls.labels import (
+    apart_without_labels,
     may_hide_with_labels,
 )
+from attentest.targets.language_models.calls.positions import with_positions
+from attentest.targets.language_models.calls.training import with_training
 from attentest.targets.language_models.construction.building import PROBE, Build, Building, building
 from attentest.targets.language_models.fixed_rows import with_free_rows
 from attentest.targets.language_models.mistaken import (
@@ -90,13 +94,15 @@ def called(
             ordered = with_order(model, arguments.plain, reading.given)
             if ordered.order and gives_logits(model, ordered):
                 return built, arguments, ordered
+            if (placed := with_positions(model, arguments)) is not None:
+                return built, arguments, with_training(model, placed)
             steps = one_by_one(model, arguments)
             if steps is None:
                 if not (reason := words_on_step(model, arguments)):
                     raise
                 raise Unclear(f"{question}{reason}") from question
             return built, by_steps(arguments), steps
-    return with_free_rows(built, call), arguments, call
+    return with_free_rows(built, call), arguments, with_training(model, call)
 
 
 def infer(

@@ -8,8 +8,8 @@ from torch import nn
 
 from attentest.targets.adapt.components import component_named, squashed
 from attentest.targets.adapt.reading import Reading, Unclear
-from attentest.targets.language_models.argument_names import AT_START, MASKS, is_none
-from attentest.targets.language_models.caching import CACHES, cache_argument
+from attentest.targets.language_models.argument_names import AT_START, CACHES, MASKS, is_none
+from attentest.targets.language_models.caching import cache_argument
 from attentest.targets.language_models.calling import is_causal
 from attentest.targets.language_models.construction.building import PROBE
 from attentest.targets.language_models.construction.makers import NAMED, makes_language_models

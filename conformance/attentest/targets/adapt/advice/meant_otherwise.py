@@ -64,7 +64,7 @@ def _source(code: Code) -> str:
 
 
 def _is_left_to_other_branch(source: str, mask: str) -> bool:
-    """Say whether `mask` is read next to a call of the fused kernel alone, which does not get it."""
+    """Say whether `mask` is read in the place of the fused kernel alone, which does not get it."""
     try:
         tree = ast.parse(source)
     except SyntaxError:
