@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from mistaken_code import adapted, asked_or_broken, broken, edited
 
+from attentest.targets.adapt import Unclear
 from attentest.targets.language_models.construction.uses import size_by_use
 from attentest.targets.whole import AdaptedWhole
 
@@ -98,3 +99,9 @@ def test_mistake_of_a_model_with_other_names_is_no_pass(
     tmp_path: Path, right: str, wrong: str
 ) -> None:
     assert asked_or_broken(tmp_path, "Speaker", SPEAKER, right, wrong, FORMULA)
+
+
+def test_width_that_does_not_follow_the_model_is_named(tmp_path: Path) -> None:
+    code = edited(SPEAKER, ("nn.Linear(columns, 4 * columns)", "nn.Linear(128, 4 * columns)"))
+    with pytest.raises(Unclear, match="a width of one of its parts does not follow"):
+        adapted(tmp_path, "Speaker", code)

@@ -19,7 +19,7 @@ POSITIONS = words("positionids positions pos posids position inputpos inputposit
 SURE_POSITIONS = words("positionids positions posids")
 STARTS = words(
     "startpos start offset startindex pastlength cachelen poffset posoffset pastlen pastseqlen "
-    "positionoffset startidx cachelength prefixlen"
+    "positionoffset startidx cachelength prefixlen startposition numpast pastlens"
 )
 """Names of the number of tokens that came before."""
 

@@ -99,10 +99,27 @@ def called(
             steps = one_by_one(model, arguments)
             if steps is None:
                 if not (reason := words_on_step(model, arguments)):
+                    demand_one_width(name, built, question)
                     raise
                 raise Unclear(f"{question}{reason}") from question
             return built, by_steps(arguments), steps
     return with_free_rows(built, call), arguments, with_training(model, call)
+
+
+def demand_one_width(name: str, built: Building, question: Unclear) -> None:
+    """Raise Unclear where a call fails as a matrix has another width than its input."""
+    if _OTHER_WIDTH not in question.text:
+        return
+    failure = question.text.partition("RuntimeError: ")[2].partition(" Say which")[0]
+    raise Unclear(
+        f"{name}, built as {built.expression}, raises in its call: {failure} Its tokens are "
+        f"read; a width of one of its parts does not follow the width and the heads that the "
+        f"model is given, as a head width that is a constant does not: make it follow, or "
+        f"judge its parts one by one."
+    ) from question
+
+
+_OTHER_WIDTH = "shapes cannot be multiplied"
 
 
 def infer(
