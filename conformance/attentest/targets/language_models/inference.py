@@ -112,7 +112,8 @@ def demand_one_width(name: str, built: Building, question: Unclear) -> None:
         return
     failure = question.text.partition("RuntimeError: ")[2].partition(" Say which")[0]
     raise Unclear(
-        f"{name}, built as {built.expression}, raises in its call: {failure} Its tokens are "
+        f"{name} could not be called as a decoder-only model, built as {built.expression}: "
+        f"{failure} Its tokens are "
         f"read; a width of one of its parts does not follow the width and the heads that the "
         f"model is given, as a head width that is a constant does not: make it follow, or "
         f"judge its parts one by one."
