@@ -88,7 +88,7 @@ def test_mask_of_pairs_and_arguments_that_are_stored_are_assumptions(tmp_path: P
     said = "\n".join(backend.assumed)
     assert f"attention_mask is left out: {NO_PADDING}" in said
     assert "assumed tokenizer=None" in said
-    assert "assumed wide=None" in said
+    assert "wide=sizes.d_ff" in "\n".join(backend.understood)
     assert broken(backend, FORMULA, "language_model.causality") == []
 
 
@@ -129,6 +129,8 @@ def test_refusals_are_those_of_every_form() -> None:
     assert refused(False, ["it raised RuntimeError: sizes"]) == NO_PADDING
     assert refused(True, ["it raised IndexError: 6"]) == "later positions raise an error"
     assert refused(True, ["it raised RuntimeError: sizes"]) == ""
+    assert refused(True, ["it raised ValueError: too many values to unpack"]) == ""
+    assert refused(True, ["it raised ValueError: one"]) == "positions of a whole text are refused"
     assert refused(False, ["it raised RuntimeError", "the output differs"]) == ""
     assert refused(False, []) == ""
 

@@ -16,6 +16,7 @@ from attentest.targets import caches
 from attentest.targets.adapt import calling, options, probing, trust
 from attentest.targets.adapt.adapter import Adapter, unread_methods
 from attentest.targets.adapt.advice.head_numbers import with_number_of_heads
+from attentest.targets.adapt.advice.own_order import mask_beside_order, said_to_be_causal
 from attentest.targets.adapt.advice.plain_norms import of_its_numbers
 from attentest.targets.adapt.advice.scale_words import demand_documented_scales
 from attentest.targets.adapt.advice.switches_off import with_switches_off
@@ -313,11 +314,9 @@ def _adapted(code: Code, reading: Reading) -> Adapted:
     for other in (*cores, *rows):
         if (core := fitting(other, reading, _adapted)) is not None:
             return core
-    if not reading.anyway and (mask := trust.mask_beside_order(code, probe, adapter)):
+    if not reading.anyway and (mask := mask_beside_order(code, probe, adapter)):
         made = _adapted(code, replace(reading, given={**reading.given, mask: None}))
-        sentence = trust.UNMASKED.format(mask)
-        understood = (made.understood[0], sentence, *made.understood[1:])
-        return replace(made, assumed=(*made.assumed, sentence), understood=understood)
+        return replace(made, **said_to_be_causal(made.understood, made.assumed, mask))
     findings = identify(backend)
     single = None if reading.strict else single_alone(backend, probe, adapter, found, findings)
     if single:

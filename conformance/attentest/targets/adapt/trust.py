@@ -5,7 +5,6 @@ code is judged if its names and shapes allow one reading, or if a catalogued mis
 numbers; otherwise the reading may be what is wrong.
 """
 
-import re
 from collections.abc import Callable, Iterable, Mapping
 
 from torch import nn
@@ -15,8 +14,9 @@ from attentest.analysis.identify import MEASURED, NONE_FITS, Finding
 from attentest.targets.adapt import probing
 from attentest.targets.adapt.adapter import Adapter
 from attentest.targets.adapt.advice.causal_switches import demand_order
+from attentest.targets.adapt.advice.meant_otherwise import demand_meant
+from attentest.targets.adapt.advice.own_order import hides_later, mask_as_a_flag, mask_for_order
 from attentest.targets.adapt.advice.plain_norms import rms_function
-from attentest.targets.adapt.advice.scale_of_callers import demand_scale_of_caller
 from attentest.targets.adapt.advice.shares import of_shares
 from attentest.targets.adapt.code import Code
 from attentest.targets.adapt.encoders.idle_norms import gives, without_norm
@@ -85,7 +85,7 @@ def question(
     `nearest` says where the numbers leave the formula's, for a reading that gives others.
     Raises Uncovered where it can, and the spec has no place for the code.
     """
-    demand_scale_of_caller(code, probe, adapter, reading)
+    demand_meant(code, probe, adapter, reading, fits=explained(findings))
     asked = _of_numbers(code, probe, adapter, found, findings, nearest, reading.choices)
     if not asked and explained(findings):  # numbers that are wrong without a mask need no meaning
         demand_polarity(code, probe, adapter, reading)
@@ -108,13 +108,13 @@ def _of_numbers(
     demand_biases(code.name, code.component, found)
     if left := _beside_the_table(code, probe, found):
         raise _without_a_place(code, left)
-    if flag := _mask_as_a_flag(probe, adapter):
+    if flag := mask_as_a_flag(probe, adapter):
         return (
             f"{code.name} is not judged with its mask: any {flag} hides later positions, whatever "
             f"its entries are. --give {flag}=None (in Python: given={{{flag!r}: None}}) judges it "
             f"without. {_ANYWAY}."
         )
-    if own := _mask_for_order(probe, adapter):
+    if own := mask_for_order(probe, adapter):
         return (
             f"{code.name} hides later positions only where no {own} is given: its caller may have "
             f"to put both into one mask, or it is a mistake. --give {own}=None (in Python: "
@@ -138,7 +138,7 @@ def _of_numbers(
     other = line = ""
     if code.component in _MEASURED_UNDER_CAUSAL_MASKS or not explained(findings):
         by_itself = found.choices.get("attention_causality") == "built-in"
-        other = "" if found.mistake and by_itself else _causal(probe, adapter)
+        other = "" if found.mistake and by_itself else hides_later(probe, adapter)
         if other and code.component == "multi_head_attention":
             line = nearest()
     choices = {**found.choices, **_measured(findings)}
@@ -259,21 +259,6 @@ def apart(sentence: str) -> str:
     return f"{sentence} " if sentence else ""
 
 
-UNMASKED = (
-    "assumed that it hides later positions on purpose, as its name says: it is judged as causal, "
-    "without {}"
-)
-_ORDERED = re.compile(r"causal|decoder|gpt|lm$|lm_?head|autoregressive", re.IGNORECASE)
-
-
-def mask_beside_order(code: Code, probe: Probe, adapter: Adapter) -> str:
-    """Return the mask argument of layers in a class that is causal by its name, and shows it."""
-    own = adapter.arguments.roles.get("mask", "")
-    if not own or code.inner is None or not _ORDERED.search(code.name):
-        return ""
-    return own if _causal(probe, adapter) else ""
-
-
 def explained(findings: Mapping[str, Finding]) -> bool:
     """Say whether an option of every choice explains the numbers.
 
@@ -330,38 +315,6 @@ def _of_axes(adapter: Adapter) -> list[str]:
 
 def _measured(findings: Mapping[str, Finding]) -> dict[str, Value]:
     return {name: one.measured for name, one in findings.items() if one.measured is not None}
-
-
-def _causal(probe: Probe, adapter: Adapter) -> str:
-    """Recognise attention that hides later positions although its mask is left out."""
-    judged = ("attention", "decoder_layer", *probing.SEQUENCES)
-    if adapter.causal or adapter.component not in judged:
-        return ""
-    if not probing.is_causal(probe, adapter, joined=True):
-        return ""
-    mask = adapter.arguments.roles.get("mask", "")
-    advice = f"; --give {mask}=None judges it without its mask" if mask else ""
-    if adapter.component == "decoder_layer":
-        advice = ", and takes a mask besides: its parts can be judged one by one"
-    return f"it hides later positions by itself{advice}"
-
-
-def _mask_as_a_flag(probe: Probe, adapter: Adapter) -> str:
-    """Return the mask argument that makes code causal by being there, "" where there is none."""
-    own = adapter.arguments.roles.get("mask", "")
-    if not own or adapter.causal or adapter.component not in ("attention", *probing.SEQUENCES):
-        return ""
-    masked = probing.is_causal(probe, adapter, joined=True, masked=True)
-    return own if masked and not probing.is_causal(probe, adapter, joined=True) else ""
-
-
-def _mask_for_order(probe: Probe, adapter: Adapter) -> str:
-    """Return the mask argument that takes the place of built-in causality, "" for none."""
-    own = adapter.arguments.roles.get("mask", "")
-    if not own or adapter.component not in ("attention", *probing.SEQUENCES):
-        return ""
-    alone = probing.is_causal(probe, adapter, joined=True)
-    return own if alone and probing.sees_all(probe, adapter) else ""
 
 
 def confirmed(

@@ -21,7 +21,9 @@ from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.adapt.reading import Reading, Unclear
 from attentest.targets.adapt.ungiven import sentence, ungiven
 from attentest.targets.language_models.beside import question_on_others, unused_of
+from attentest.targets.language_models.caching import cache_argument
 from attentest.targets.language_models.calling import POSITION_FORMS
+from attentest.targets.language_models.calls.training import NOT_IN_TRAINING
 from attentest.targets.language_models.construction.building import PROBE, Build, Building, building
 from attentest.targets.language_models.construction.parts import without_padding
 from attentest.targets.language_models.continuing import with_cache
@@ -123,7 +125,9 @@ def adapt_language_model(
     adapter, doubts = _with_inputs(adapter, inferred, reading)
     more: list[str] = []
     stepwise = isinstance(adapter.call, OneByOne)
-    if not (adapter.call.order or stepwise or any(NO_PADDING in one for one in doubts)):
+    if adapter.call.bare:
+        more = [NOT_IN_TRAINING] * bool(cache_argument(adapter.building(PROBE)))
+    elif not (adapter.call.order or stepwise or any(NO_PADDING in one for one in doubts)):
         adapter, more = with_cache(adapter, _backend, reading.given)
     more += doubts_of_mask(name, _documented(adapter.building, name), adapter.call, reading)
     unused = _unused(adapter, inferred.arguments.labels)

@@ -19,9 +19,15 @@ POSITIONS = words("positionids positions pos posids position inputpos inputposit
 SURE_POSITIONS = words("positionids positions posids")
 STARTS = words(
     "startpos start offset startindex pastlength cachelen poffset posoffset pastlen pastseqlen "
-    "positionoffset startidx cachelength prefixlen"
+    "positionoffset startidx cachelength prefixlen startposition numpast pastlens"
 )
 """Names of the number of tokens that came before."""
+
+CACHES = words(
+    "pastkeyvalues pastkeyvalue past pastkv pastkvs layerpast kvcache kvcaches cache caches "
+    "kvpast kcache pastcache cachekv presents kv kvs"
+)
+"""Names of the argument that takes what was computed of the tokens before."""
 
 AT_START: Mapping[str, Any] = {
     **OFF,

@@ -12,7 +12,7 @@ from attentest.targets.adapt.components import squashed
 from attentest.targets.adapt.names import words
 from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.caches import SIZE_NAMES
-from attentest.targets.language_models.argument_names import STARTS, counts
+from attentest.targets.language_models.argument_names import CACHES, STARTS, counts
 from attentest.targets.language_models.calling import Call, probe_tokens
 from attentest.targets.language_models.steps.sources import (
     JOINED,
@@ -25,11 +25,6 @@ from attentest.targets.language_models.steps.sources import (
 )
 from attentest.targets.language_models.surrounded.modules import signature_of
 
-CACHES = words(
-    "pastkeyvalues pastkeyvalue past pastkv pastkvs layerpast kvcache kvcaches cache caches "
-    "kvpast kcache pastcache cachekv presents kv kvs"
-)
-"""Names of the argument that takes what was computed of the tokens before."""
 _FLAGS = words("usecache returncache returnkv returnpast usekvcache returnkvcache returnpresent")
 _MAKES = tuple(words("make init new empty create allocate alloc"))
 _RESULTS = ("past", "cache", "present", "kv")

@@ -51,6 +51,8 @@ class Call:
     no call may leave out, and `required_form` the one that hides none. `sequence_first` says that
     tokens are (T, B), `part` is the place of the logits in the result and `attribute` that it is an
     attribute. `holders` are the classes of masks that are objects, by the names of arguments.
+    `placed` is an argument that no call may leave out, which gets positions (B, T) in the form
+    `placed_form`, and `bare` says that the result holds the logits alone in training mode.
     """
 
     tokens: str
@@ -68,6 +70,9 @@ class Call:
     part: int | str | None = None
     attribute: bool = False
     holders: Mapping[str, type] = field(default_factory=dict)
+    placed: str = ""
+    placed_form: str = ""
+    bare: bool = False
 
     def source(self) -> str:
         """Return the source of the function `call`."""
@@ -78,6 +83,7 @@ class Call:
             f"    given = {{{', '.join(self._given())}}}",
             *self._ordered(),
             *self._required(),
+            *self._placed(),
         ]
         for own, name, form in (
             (self.mask, "mask", self.mask_form),
@@ -112,7 +118,9 @@ class Call:
         phrases += [f"tokens again as {self.labels}, to have all steps"] * bool(self.labels)
         phrases += [f"mask of padding={self.mask}"] * bool(self.mask)
         phrases += [f"mask of later tokens={self.order}"] * bool(self.order)
-        phrases += [f"positions={self.positions}"] * bool(self.positions)
+        phrases += [f"positions={self.positions or self.placed}"] * bool(
+            self.positions or self.placed
+        )
         phrases += [f"{own}={value!r}" for own, value in self.fixed.items()]
         phrases += ["tokens are (T, B), sequence first"] * self.sequence_first
         return ", ".join(phrases)
@@ -142,10 +150,17 @@ class Call:
             yield "    mask_of_all = torch.ones_like(tokens, dtype=torch.bool)"
             yield f'    given["{self.required}"] = {self.held(self.required, self.required_form)}'
 
+    def _placed(self) -> Iterator[str]:
+        if self.placed:
+            yield "    steps = torch.arange(tokens.shape[1], device=tokens.device)"
+            yield f'    given["{self.placed}"] = {self.placed_form.format("steps")}'
+
     def _output(self) -> Iterator[str]:
         if self.part is not None:
             place = f".{self.part}" if self.attribute else f"[{self.part!r}]"
-            yield f"    output = output{place}"
+            if self.bare:
+                yield "    if not isinstance(output, torch.Tensor):  # it is the logits in training"
+            yield f"{'    ' * self.bare}    output = output{place}"
         if self.labels:
             yield "    output = output.reshape(*tokens.shape, -1)"
         yield "    return output.transpose(0, 1)" if self.sequence_first else "    return output"
@@ -208,7 +223,7 @@ def arguments_of(model: nn.Module, name: str, reading: Reading) -> Arguments:
     )
 
 
-_NO_LOGITS = "its result holds no tensor of the shape (B, T, vocabulary)"
+NO_LOGITS = "its result holds no tensor of the shape (B, T, vocabulary)"
 _MIXED = "sequences are mixed"
 _REFUSALS = ("AssertionError", "ValueError", "NotImplementedError")
 _ONE_TOKEN = (
@@ -227,20 +242,20 @@ def fitted(model: nn.Module, found: Arguments, name: str) -> Call:
     for labels in ("", found.labels) if found.labels else ("",):
         for sequence_first in (False, True):
             tried = replace(found.plain, labels=labels, sequence_first=sequence_first)
-            made = _with_part(model, tried)
+            made = with_part(model, tried)
             if isinstance(made, Call) and _separates(model, made):
                 return made
             failure = failure or (made if isinstance(made, str) else _MIXED)
     for tried in with_required_mask(found.plain):
-        made = _with_part(model, tried)
+        made = with_part(model, tried)
         if isinstance(made, Call) and _separates(model, made) and _hides(model, made):
             return made
     demand_runnable(name, failure, type(model))
-    one_by_one = _with_part(model, found.plain, probe_tokens(steps=1))
-    if isinstance(one_by_one, Call) and failure not in (_NO_LOGITS, _MIXED):
+    one_by_one = with_part(model, found.plain, probe_tokens(steps=1))
+    if isinstance(one_by_one, Call) and failure not in (NO_LOGITS, _MIXED):
         words = _ONE_TOKEN if failure.startswith(_REFUSALS) else _ONE_LENGTH
         raise Unclear(words.format(name, failure))
-    if failure == _NO_LOGITS:
+    if failure == NO_LOGITS:
         failure = words_on_body(model, inputs_of(found.plain, probe_tokens()), name) or failure
     raise Unclear(
         f"{name} could not be called as a decoder-only model ({found.plain.words}): {failure}. Say "
@@ -294,7 +309,7 @@ def probe_tokens(rows: int = 3, steps: int = 7) -> Tensor:
     return torch.stack(found)[:, :steps].contiguous()
 
 
-def _with_part(model: nn.Module, call: Call, given: Tensor | None = None) -> Call | str:
+def with_part(model: nn.Module, call: Call, given: Tensor | None = None) -> Call | str:
     """Return `call` with the place of the logits in its result, or why there are none.
 
     It is called with the tokens that are `given`, or else with those of the probe.
@@ -312,7 +327,7 @@ def _with_part(model: nn.Module, call: Call, given: Tensor | None = None) -> Cal
     for key, part, attribute in parts_of(result):
         if tuple(part.shape) in shapes:
             return replace(call, part=key, attribute=attribute)
-    return _NO_LOGITS
+    return NO_LOGITS
 
 
 def inputs_of(call: Call, tokens: Tensor) -> dict[str, Any]:
@@ -323,6 +338,9 @@ def inputs_of(call: Call, tokens: Tensor) -> dict[str, Any]:
     if call.required:
         held = {"mask_of_all": torch.ones_like(tokens, dtype=torch.bool), **call.space}
         inputs[call.required] = eval(call.held(call.required, call.required_form), held)
+    if call.placed:
+        steps = {"steps": torch.arange(tokens.shape[1]), "tokens": tokens}
+        inputs[call.placed] = eval(call.placed_form.format("steps"), steps)
     return inputs
 
 
@@ -359,42 +377,3 @@ def is_causal(model: nn.Module, call: Call) -> bool:
     if not isinstance(before, Tensor) or before.ndim < 2:  # a loss is one number
         return False
     return bool(torch.isclose(before[:, :4], after[:, :4], rtol=1e-5, atol=1e-6).all())
-
-
-def may_hide_with_labels(model: nn.Module, call: Call, labels: str) -> bool:
-    """Say whether a call with labels hides later tokens, or raises, where `call` has none.
-
-    `labels` is the argument that takes them. Code that generates may be called with one token.
-    """
-    if not labels or call.labels:
-        return False
-    made = _with_part(model, replace(call, labels=labels))
-    return is_causal(model, made) if isinstance(made, Call) else made != _NO_LOGITS
-
-
-def apart_without_labels(model: nn.Module, call: Call) -> float | None:
-    """Return by how much the last step differs where `model` is called without labels.
-
-    Code that generates calls it so, and some models have logits (B, 1, V) or (B, V) for it, or
-    their probabilities. None where there is no such output, or where all steps are returned.
-    """
-    if not call.labels:
-        return None
-    tokens = probe_tokens()
-    rows, vocabulary = len(tokens), PROBE.target_vocabulary
-    shapes = [
-        (rows, vocabulary),
-        (1, rows, vocabulary) if call.sequence_first else (rows, 1, vocabulary),
-    ]
-    given = {call.tokens: tokens.T if call.sequence_first else tokens, **call.fixed}
-    try:
-        with undisturbed():
-            last = call.compiled()(model, tokens)[:, -1]
-            several = [part for _, part, _ in parts_of(model(**given))]
-    except Exception:  # code that a user wrote may raise anything
-        return None
-    found = next((part for part in several if tuple(part.shape) in shapes), None)
-    if found is None:
-        return None
-    forms = (last, last.softmax(-1), last.log_softmax(-1))
-    return float(min((found.reshape(rows, vocabulary) - one).abs().max() for one in forms))

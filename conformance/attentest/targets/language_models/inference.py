@@ -14,12 +14,16 @@ from attentest.targets.adapt.reading import Reading, Unclear, Unexplained
 from attentest.targets.language_models.calling import (
     Arguments,
     Call,
-    apart_without_labels,
     arguments_of,
     fitted,
     gives_logits,
+)
+from attentest.targets.language_models.calls.labels import (
+    apart_without_labels,
     may_hide_with_labels,
 )
+from attentest.targets.language_models.calls.positions import with_positions
+from attentest.targets.language_models.calls.training import with_training
 from attentest.targets.language_models.construction.building import PROBE, Build, Building, building
 from attentest.targets.language_models.fixed_rows import with_free_rows
 from attentest.targets.language_models.mistaken import (
@@ -90,13 +94,33 @@ def called(
             ordered = with_order(model, arguments.plain, reading.given)
             if ordered.order and gives_logits(model, ordered):
                 return built, arguments, ordered
+            if (placed := with_positions(model, arguments)) is not None:
+                return built, arguments, with_training(model, placed)
             steps = one_by_one(model, arguments)
             if steps is None:
                 if not (reason := words_on_step(model, arguments)):
+                    demand_one_width(name, built, question)
                     raise
                 raise Unclear(f"{question}{reason}") from question
             return built, by_steps(arguments), steps
-    return with_free_rows(built, call), arguments, call
+    return with_free_rows(built, call), arguments, with_training(model, call)
+
+
+def demand_one_width(name: str, built: Building, question: Unclear) -> None:
+    """Raise Unclear where a call fails as a matrix has another width than its input."""
+    if _OTHER_WIDTH not in question.text:
+        return
+    failure = question.text.partition("RuntimeError: ")[2].partition(" Say which")[0]
+    raise Unclear(
+        f"{name} could not be called as a decoder-only model, built as {built.expression}: "
+        f"{failure} Its tokens are "
+        f"read; a width of one of its parts does not follow the width and the heads that the "
+        f"model is given, as a head width that is a constant does not: make it follow, or "
+        f"judge its parts one by one."
+    ) from question
+
+
+_OTHER_WIDTH = "shapes cannot be multiplied"
 
 
 def infer(

@@ -14,7 +14,8 @@ from torch import nn
 
 from attentest.analysis.lines.recording import Place
 from attentest.targets.adapt.components import squashed
-from attentest.targets.language_models.calling import Call, apart_without_labels
+from attentest.targets.language_models.calling import Call
+from attentest.targets.language_models.calls.labels import apart_without_labels
 from attentest.targets.language_models.construction.building import Building
 from attentest.targets.language_models.numbers.findings import Found
 from attentest.targets.language_models.numbers.mistakes import (

@@ -8,8 +8,14 @@ from torch import nn
 
 from attentest.targets.adapt.components import component_named, squashed
 from attentest.targets.adapt.reading import Reading, Unclear
-from attentest.targets.language_models.argument_names import AT_START, MASKS, is_none
-from attentest.targets.language_models.caching import CACHES, cache_argument
+from attentest.targets.language_models.argument_names import (
+    AT_START,
+    CACHES,
+    MASKS,
+    POSITIONS,
+    is_none,
+)
+from attentest.targets.language_models.caching import cache_argument
 from attentest.targets.language_models.calling import is_causal
 from attentest.targets.language_models.construction.building import PROBE
 from attentest.targets.language_models.construction.makers import NAMED, makes_language_models
@@ -64,7 +70,7 @@ def is_language_model(thing: Any, reading: Reading, name: str) -> bool:
 
 
 def takes_tokens_alone(thing: type[nn.Module]) -> bool:
-    """Say whether a call takes one input, besides masks and what says where a text begins."""
+    """Say whether a call takes one input, besides masks, positions and where a text begins."""
     parameters = list(inspect.signature(thing.forward).parameters.values())[1:]
     if any(squashed(one.name) in _OF_DECODERS for one in parameters):
         return False
@@ -74,7 +80,7 @@ def takes_tokens_alone(thing: type[nn.Module]) -> bool:
         for one in parameters
         if one.kind not in loose and one.default is inspect.Parameter.empty and not is_none(one)
     ]
-    others = (*AT_START, *MASKS)
+    others = (*AT_START, *MASKS, *POSITIONS)
     return len([one for one in needed if squashed(one) not in others]) <= 1 and bool(parameters)
 
 

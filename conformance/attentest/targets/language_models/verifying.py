@@ -154,11 +154,18 @@ def refused(of_positions: bool, failures: Sequence[str]) -> str:
     Positions may be those of a table that is as long as the text of the call, and a mask that has
     no form of padding may be one of pairs of tokens. The arguments are left out then.
     """
-    words = "it raised IndexError" if of_positions else "it raised "
-    if not failures or not all(words in one for one in failures):
+    words = _REFUSED if of_positions else ("it raised ",)
+    if not failures or not all(any(word in one for word in words) for one in failures):
         return ""
-    return "later positions raise an error" if of_positions else NO_PADDING
+    if not of_positions:
+        return NO_PADDING
+    if any("IndexError" in one or "values to unpack" in one for one in failures):
+        outside = all("IndexError" in one for one in failures)
+        return "later positions raise an error" if outside else ""
+    return "positions of a whole text are refused"
 
+
+_REFUSED = tuple(f"it raised {one}" for one in ("IndexError", "ValueError", "AssertionError"))
 
 NO_PADDING = (
     "masks of padding (B, T) raise an error, and steps with a cache, which may need it, are not "

@@ -17,6 +17,9 @@ from attentest_spec import Unsupported
 
 _PADS = (*ROLES["pad"], *BATCH_PADS)
 _WHOLE = (*ROLES["length"], *words("maxlen maxlength maximumlength total width maxseqlen"))
+_SAMPLES = words("batchsize batch bsz bs nbatch batchdim")
+"""Names of the number of samples, which no input of the contract is."""
+
 _POSITIONS = ("torch.ones(1, length, dtype=torch.int64)", "torch.zeros(1, length, 4)")
 """Inputs of so many positions in the place of their number: token ids, or their embeddings."""
 
@@ -50,8 +53,8 @@ def givings(
 ) -> Iterator[Giving]:
     """Yield the ways to call the function `name`, the plain one first.
 
-    A device is that of the tokens, a precision that has to be given is single. Raises Unclear where
-    there is none.
+    A device is that of the tokens, a precision that has to be given is single, and the number of
+    samples is theirs, 1 where there are no tokens. Raises Unclear where there is none.
     """
     free = {one: squashed(one) for one in signature.parameters if one not in reading.given}
     made = {
@@ -61,6 +64,12 @@ def givings(
     }
     if component != "causal_mask":
         made |= {one: "tokens.device" for one, word in free.items() if word == "device"}
+    samples = "1" if component == "causal_mask" else "tokens.shape[0]"
+    required = [one for one in free if signature.parameters[one].default is inspect.Parameter.empty]
+    counted = {one: samples for one in required if free[one] in _SAMPLES}
+    if len(counted) == 1 and len(signature.parameters) > 1:
+        rest = [one for own, one in signature.parameters.items() if own not in counted]
+        signature, made = signature.replace(parameters=rest), {**made, **counted}
     for way in _givings(name, component, signature, reading):
         fixed = {own: one for own, one in way.arguments.fixed.items() if own not in made}
         computed = {**way.arguments.computed, **made}

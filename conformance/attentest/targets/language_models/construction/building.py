@@ -38,6 +38,7 @@ from attentest.targets.language_models.construction.settings import (
     FIXED,
     HALF,
     NO_INNER,
+    NO_PAD,
     REPEATED,
     REPEATS,
     ROTARY,
@@ -47,6 +48,7 @@ from attentest.targets.language_models.construction.settings import (
     doubts_of,
     is_beyond,
     is_dense,
+    is_pad,
     is_width,
     layers_off,
     member_of,
@@ -56,6 +58,7 @@ from attentest.targets.language_models.construction.settings import (
     with_own_inner_width,
     without_unread_heads,
 )
+from attentest.targets.language_models.construction.uses import field_by_use, size_by_use
 from attentest.targets.models.size_names import size_by_words, sizes_named
 from attentest.targets.neighbours import functions_that_build, named_builders
 from attentest.targets.signatures import constructor_arguments, sizes_in
@@ -275,8 +278,7 @@ class Options:
             if found[own] is None and one.default is inspect.Parameter.empty
         ]
         self.unknown += required
-        handed = any(parts.is_handed(arguments[own]) or names_file(own) for own in required)
-        if handed or parts.offers_several(thing, required):
+        if parts.are_handed(thing, arguments, required) or any(map(names_file, required)):
             return
         taken = " ".join(filter(None, found.values()))
         free = [f"sizes.{one}" for one in _FREE if f"sizes.{one}" not in taken]
@@ -313,6 +315,10 @@ class Options:
             if made and value_assumed(own, made) not in self.assumed:
                 self.assumed = [*self.assumed, value_assumed(own, made)]
         made = made or self._plain(own, list(arguments), default=parameter.default)
+        made = made or _size(size_by_use(thing, own, parameter.default)) or None
+        if made is None and is_pad(own) and parameter.default is parameter.empty:
+            made = NO_PAD
+            self.assumed = [*self.assumed, value_assumed(own, made)]
         if made is None and parameter.default is parameter.empty and only_stored(thing, own):
             made = "None"
             self.assumed = [*self.assumed, value_assumed(own, made)]
@@ -379,7 +385,7 @@ class Options:
         def fill(name: str, known: Mapping[str, str]) -> str | None:
             if name in self.reading.given:
                 return repr(self.reading.given[name])
-            return self._plain(name, [name, *known])
+            return self._plain(name, [name, *known]) or _size(field_by_use(self.top, name)) or None
 
         code, missing, assumed = settings_read(self.top, own, fill, made, PROBE)
         self.assumed = [*self.assumed, *assumed]
@@ -389,6 +395,6 @@ class Options:
 
 def _size(name: str) -> str:
     """Return the expression of the size `name`; there is one vocabulary, that of the target."""
-    if name == "kv_heads":
-        return SHARED_HEADS
+    if name in ("kv_heads", ""):
+        return name and SHARED_HEADS
     return f"sizes.{name.replace('source', 'target')}"

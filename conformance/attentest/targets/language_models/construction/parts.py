@@ -47,15 +47,16 @@ def _namesakes(thing: type, parameter: inspect.Parameter) -> Iterator[type[nn.Mo
             yield one
 
 
-def is_handed(parameter: inspect.Parameter) -> bool:
-    """Say whether an argument is annotated as a module: it gets no number."""
-    kind = parameter.annotation
-    return inspect.isclass(kind) and kind is not parameter.empty and issubclass(kind, nn.Module)
+def are_handed(
+    thing: Callable[..., Any], taken: Mapping[str, inspect.Parameter], required: Collection[str]
+) -> bool:
+    """Say whether one of the `required` arguments of `thing` is a module: it gets no number.
 
-
-def offers_several(thing: Callable[..., Any], required: Collection[str]) -> bool:
-    """Say whether one of the `required` arguments is a part that several classes make."""
-    return inspect.isclass(thing) and bool(several_parts(thing, "", required))
+    It is annotated as one, or several classes near `thing` may make it.
+    """
+    kinds = [taken[own].annotation for own in required]
+    handed = any(inspect.isclass(one) and issubclass(one, nn.Module) for one in kinds)
+    return handed or (inspect.isclass(thing) and bool(several_parts(thing, "", required)))
 
 
 def _extending(part: type[nn.Module]) -> Iterator[type[nn.Module]]:

@@ -11,11 +11,15 @@ from typing import Any
 from torch import nn
 
 from attentest.targets.adapt.components import squashed
+from attentest.targets.language_models.argument_names import CACHES
 from attentest.targets.language_models.construction.code import tree_of
 from attentest.targets.language_models.construction.settings import USUAL
 
 CAUSAL = ("causal", "iscausal")
 """Names of the switch that hides later tokens, which a decoder-only model does."""
+
+BIDIRECTIONAL = ("bidirectional", "isbidirectional")
+"""Names of the switch that hides nothing: no model that continues a text from a cache has it on."""
 
 _ON = re.compile("causal")
 
@@ -25,11 +29,13 @@ def value_of(own: str, parameter: inspect.Parameter, top: Any) -> str:
 
     A switch that is required is off, unless its name says that it is usually on, and a word is the
     first one that the code of the file compares it with. A switch that hides later tokens is on,
-    whatever its default is.
+    whatever its default is, and one that hides nothing is off where a call takes a cache.
     """
     name, kind = squashed(own), parameter.annotation
     if name in CAUSAL and parameter.default is False:
         return "True"
+    if name in BIDIRECTIONAL and parameter.default is True and _continues(top):
+        return "False"
     if parameter.default is not inspect.Parameter.empty:
         return ""
     if kind is bool or kind == "bool":
@@ -72,6 +78,13 @@ def assumed_of(own: str, code: str) -> str:
     return (
         f"assumed {own}={code}, which nothing says: --give {own}=VALUE judges it with another one"
     )
+
+
+def _continues(top: Any) -> bool:
+    """Say whether a call of `top` takes a cache, with which it continues a text."""
+    forward = getattr(top, "forward", None)
+    parameters = inspect.signature(forward).parameters if forward else {}
+    return any(squashed(own) in CACHES for own in parameters)
 
 
 def _compared(home: Any, own: str) -> Iterator[str]:

@@ -14,6 +14,7 @@ from attentest.targets.adapt.objects.settings import settings_doubts
 from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.language_models.construction.code import may_be_none, only_stored
 from attentest.targets.models.configurations import Configurations
+from attentest.targets.models.size_names import sizes_named
 from attentest.targets.signatures import constructor_arguments
 from attentest_spec import Sizes
 
@@ -268,6 +269,15 @@ def without_unread_heads(
 def is_beyond(default: Any, sizes: Sizes) -> bool:
     """Say whether a default is the id of a token that a vocabulary of `sizes` does not have."""
     return type(default) is int and default >= sizes.target_vocabulary
+
+
+NO_PAD = "-100"
+"""The id of padding that a model has to be given: no token is one, and a table refuses it."""
+
+
+def is_pad(own: str) -> bool:
+    """Say whether an argument is the id of padding, by its name."""
+    return next(sizes_named(squashed(own), [], ""), "").endswith("_pad")
 
 
 def is_dense(experts: Any) -> bool:

@@ -1,0 +1,1 @@
+"""Calls of decoder-only models: with labels, with positions, in training mode."""
