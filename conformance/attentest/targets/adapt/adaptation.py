@@ -316,7 +316,8 @@ def _adapted(code: Code, reading: Reading) -> Adapted:
             return core
     if not reading.anyway and (mask := mask_beside_order(code, probe, adapter)):
         made = _adapted(code, replace(reading, given={**reading.given, mask: None}))
-        return replace(made, **said_to_be_causal(made.understood, made.assumed, mask))
+        understood, assumed = said_to_be_causal(made.understood, made.assumed, mask)
+        return replace(made, assumed=assumed, understood=understood)
     findings = identify(backend)
     single = None if reading.strict else single_alone(backend, probe, adapter, found, findings)
     if single:

@@ -17,10 +17,10 @@ _ORDERED = re.compile(r"causal|decoder|gpt|lm$|lm_?head|autoregressive", re.IGNO
 
 def said_to_be_causal(
     understood: Sequence[str], assumed: Sequence[str], mask: str
-) -> dict[str, tuple[str, ...]]:
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return both with the sentence that the code is judged as causal, without its `mask`."""
     said = _UNMASKED.format(mask)
-    return {"understood": (understood[0], said, *understood[1:]), "assumed": (*assumed, said)}
+    return (understood[0], said, *understood[1:]), (*assumed, said)
 
 
 def mask_beside_order(code: Code, probe: Probe, adapter: Adapter) -> str:
