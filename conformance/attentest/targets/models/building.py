@@ -267,7 +267,7 @@ class _Options:
             if one not in (SimpleNamespace, Namespace, inspect.Parameter.empty)  # of any fields
         }
         annotated = [name for name, one in classes.items() if one is parameter.annotation]
-        if annotated and not issubclass(classes[annotated[0]], nn.Module | Enum):
+        if annotated and not issubclass(classes[annotated[0]], nn.Module | Enum | Mapping):
             return () if is_made_of_settings(classes[annotated[0]]) else (annotated[0], side)
         if is_configuration(own, self.top):
             held = [name for name in classes if squashed(name).endswith(("config", "cfg", "args"))]

@@ -131,3 +131,11 @@ def shapes_of_images(thing: type[nn.Module], module: nn.Module) -> Iterator[tupl
     for pair, number in product(dict.fromkeys([*pairs, *usual]), channels):
         if len(pair) == 2 and all(isinstance(one, int) for one in pair):
             yield (number, *pair)
+
+
+def numbers_of_rows(module: nn.Module, image: tuple[int, ...]) -> Iterator[int]:
+    """Yield the numbers of rows that `image` may give: a class is a row more than its patches."""
+    strides = [one.stride[0] for one in module.modules() if isinstance(one, nn.Conv2d)]
+    patch = strides[0] if strides else IMAGES["patchsize"]
+    patches = (image[1] // patch) * (image[2] // patch)
+    yield from (patches + 1, patches)
