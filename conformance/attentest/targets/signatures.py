@@ -152,6 +152,8 @@ def without_forward(thing: Any) -> str:
         return ""
     if thing.forward is not nn.Module.forward or thing.__call__ is not nn.Module.__call__:
         return ""
+    if all(callable(getattr(thing, one, None)) for one in ("encode", "decode")):
+        return ""  # these two are its call
     name = thing.__name__
     return (
         f"{name} has no method forward, so that nothing says how it is called: other code calls "

@@ -205,8 +205,12 @@ class Alignment:
             for other in (one.made.inputs if one.made else ())
             for piece in self.known.get(other.number) or self.matcher.pieces(other.array)
         ]
+        passed: set[tuple[int, bool]] = set()
         while todo:
             step, hidden = todo.pop()
+            if (step.number, hidden) in passed:
+                continue
+            passed.add((step.number, hidden))
             found.add(step.number)
             if step.optional or (hidden and step.number not in self.covered):
                 todo.extend((one, True) for one in step.inputs)
@@ -218,14 +222,15 @@ class Alignment:
         Not those of a mask that allows everything: no value of the code shows whether it is there.
         """
         found: set[int] = set()
-        todo = [step]
+        todo, passed = [step], {step.number}
         while todo:
             for one in todo.pop().inputs:
                 if is_mask(one.value) and as_mask(one.value) is None:
                     continue
                 if one.number in self.covered:
                     found.add(one.number)
-                else:
+                elif one.number not in passed:  # residual connections lead to a step many times
+                    passed.add(one.number)
                     todo.append(one)
         return found
 

@@ -16,7 +16,7 @@ from attentest.targets import caches
 from attentest.targets.adapt import calling, options, probing, trust
 from attentest.targets.adapt.adapter import Adapter, unread_methods
 from attentest.targets.adapt.advice.head_numbers import with_number_of_heads
-from attentest.targets.adapt.advice.own_order import mask_beside_order, said_to_be_causal
+from attentest.targets.adapt.advice.own_order import UNMASKED, mask_beside_order
 from attentest.targets.adapt.advice.plain_norms import of_its_numbers
 from attentest.targets.adapt.advice.scale_words import demand_documented_scales
 from attentest.targets.adapt.advice.switches_off import with_switches_off
@@ -33,6 +33,7 @@ from attentest.targets.adapt.assumptions.choices import (
     summary,
     unusual,
 )
+from attentest.targets.adapt.assumptions.devices import limited
 from attentest.targets.adapt.assumptions.epsilons import given_for_none
 from attentest.targets.adapt.assumptions.precisions import single_alone
 from attentest.targets.adapt.assumptions.unread import with_unread
@@ -80,6 +81,7 @@ from attentest.targets.adapt.unspecified.sampling import demand_calls_alone
 from attentest.targets.adapt.wrappers.applied import applied_by_caller
 from attentest.targets.adapt.wrappers.core import without_norm
 from attentest.targets.adapt.wrappers.networked import network_of_gate
+from attentest.targets.adapt.wrappers.own_norms import with_one_epsilon, with_own_norms
 from attentest.targets.adapt.wrappers.placed import without_positions
 from attentest.targets.adapt.wrappers.projected import without_output
 from attentest.targets.adapt.wrappers.summed import without_sums
@@ -138,8 +140,8 @@ def adapt(
     """
     if isinstance(thing, Backend) and not inspect.isclass(thing):
         return thing
-    probing.MISSING.clear()
     asked = reading or Reading()
+    probing.MISSING.clear()
     read_as = of_its_numbers(lambda one, asked: _adapt(one, asked, name, home), name)
 
     def read(reading: Reading) -> Backend:
@@ -230,14 +232,14 @@ def _adapt(thing: Any, asked: Reading, name: str, home: ModuleType | None) -> Ba
 def _making(code: Code, reading: Reading) -> Adapted:
     """Return a function that makes masks as a backend."""
     made = maker.making(Probe(built(code, torch.float64)), code, reading)
-    head = f"{code.name} is judged as {code.component}"
+    said = (f"{code.name} is judged as {code.component}", *made.assumed, *code.said, *made.said)
     return Adapted(
         name=code.name,
         title=f"{code.name}, read as {code.component}",
         recipes={code.component: Recipe(code.build, made.call)},
         limits=made.limits,
         code=code,
-        understood=(head, *made.assumed, *code.said, *made.said),
+        understood=said,
         assumed=made.assumed,
         summary=summary(code, made.call.adapter),
     )
@@ -307,32 +309,30 @@ def _adapted(code: Code, reading: Reading) -> Adapted:
     inferred = _inferred(code, reading)
     backend, probe, said = inferred.backend, inferred.probe, inferred.said
     adapter, found = inferred.adapter, inferred.found
-    if (other := without_output(code, probe, adapter.returns, found, reading)) is not None:
+    other = without_output(code, probe, adapter.returns, found, reading)
+    if other := other or with_own_norms(code, adapter, found, reading):
         return _adapted(other, reading)
     cores = without_norm(code, probe, adapter, found, reading)
     rows = (*without_positions(code, probe, reading), *without_sums(code, probe, reading))
-    for other in (*cores, *rows):
+    for other in (*cores, *rows, *with_one_epsilon(code, found, reading)):
         if (core := fitting(other, reading, _adapted)) is not None:
             return core
     if not reading.anyway and (mask := mask_beside_order(code, probe, adapter)):
         made = _adapted(code, replace(reading, given={**reading.given, mask: None}))
-        understood, assumed = said_to_be_causal(made.understood, made.assumed, mask)
-        return replace(made, assumed=assumed, understood=understood)
+        return limited(made, made.limits, UNMASKED.format(mask))
     findings = identify(backend)
     single = None if reading.strict else single_alone(backend, probe, adapter, found, findings)
     if single:
         backend, findings = replace(backend, limits=single.limits), single.findings
     found = routing.settled(code, adapter, found, findings)
-    explained = trust.explained(findings)
+    explained = known = trust.explained(findings)
     guessed = not (reading.component or component_named(code.name))
-    known = explained
     if not explained:
         found, known = explained_otherwise(adapter, found, findings, reading, guessed=guessed)
     shown = {**found.choices, **measured(findings)}
 
     def line() -> str:
-        near = replace(backend, choices=declared_choices(shown, reading))
-        return nearest(near, code.component)
+        return nearest(replace(backend, choices=declared_choices(shown, reading)), code.component)
 
     if not (reading.anyway or explained):
         options.demand_default(code, reading, partial(_explained, inferred), found.table)

@@ -2,6 +2,9 @@
 
 from collections.abc import Collection
 
+import torch
+from torch import Tensor
+
 from attentest.targets.adapt.components import squashed
 from attentest.targets.adapt.names import EPSILON, SEGMENTS, words
 
@@ -31,6 +34,17 @@ MASKED_PLACES = words(
     "maskedlmpositions maskedindex maskedindices maskedids"
 )
 """Positions of the tokens that are to be guessed, which are chosen behind the layers."""
+
+
+OTHER_IDS = frozenset({*SEGMENTS, *MASKED_PLACES, *PLACES} - {"pos"})
+"""Arguments that are ids and no tokens; `pos` may be vectors, which are added to others."""
+
+
+def other_ids(own: str, tokens: Tensor) -> Tensor:
+    """Return what the argument `own` gets for `tokens` (B, L): their positions, or zeros."""
+    if squashed(own) not in PLACES:
+        return torch.zeros_like(tokens)
+    return torch.arange(tokens.shape[1]).expand(tokens.shape)
 
 
 def values_computed(component: str, needed: Collection[str]) -> dict[str, str]:

@@ -80,6 +80,12 @@ class Construction:
         make = copied_at(self.make, self.constants, sizes)
         return make(**{own: filling.value(sizes) for own, filling in self.fillings.items()})
 
+    def with_positions(self, number: int) -> "Construction":
+        """Return it with so many positions, itself where no argument is the greatest length."""
+        found = [own for own, one in self.fillings.items() if one.settles == {"max_length"}]
+        given = {**self.fillings, **dict.fromkeys(found, fixed(number))}
+        return dataclasses.replace(self, fillings=given) if found else self
+
     @property
     def is_lazy(self) -> bool:
         """Whether parameters of what it builds get their shapes at the first call."""

@@ -38,6 +38,7 @@ from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.adapt.reading import Reading, Unclear
 from attentest.targets.adapt.ungiven import sentence
 from attentest.targets.adapt.unspecified.assignments import demand_assignment
+from attentest.targets.adapt.wrappers.own_norms import InTurn
 from attentest.targets.comments import comments_on_masks
 from attentest.targets.constants.models import demand_effect, demand_explanation
 from attentest.targets.models.building import building
@@ -57,7 +58,7 @@ from attentest.targets.models.recognition import is_whole, makes_models
 from attentest.targets.models.surrounded import OUTSIDE, Surrounded
 from attentest.targets.models.tables.fixed_rows import with_free_rows
 from attentest.targets.models.tables.mapping import table_of
-from attentest.targets.models.tables.norms_in_turn import InTurn, with_own_norms
+from attentest.targets.models.tables.norms_in_turn import with_own_norms
 from attentest.targets.models.tables.one_table import (
     ONE_TABLE,
     adds_rows,

@@ -18,7 +18,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from attentest.targets.adapt.components import component_named, part_named, squashed, words_of
+from attentest.targets.adapt.components import component_named, part_named, squashed
 from attentest.targets.adapt.fillings import filling_of, is_head_width, is_no_number
 from attentest.targets.adapt.names import (
     ACTIVATION,
@@ -46,7 +46,15 @@ from attentest.targets.constants.numbers_read import HEAD_WIDTH_CODE
 from attentest.targets.kernels import demand_runnable
 from attentest.targets.language_models.construction.plain_values import words_for
 from attentest.targets.models.configurations import Configurations
-from attentest.targets.models.size_names import NO_TOKEN, is_special_id, size_by_words, sizes_named
+from attentest.targets.models.size_names import (
+    NO_TOKEN,
+    is_no_size,
+    is_pad_id,
+    is_special_id,
+    is_width,
+    size_by_words,
+    sizes_named,
+)
 from attentest.targets.models.tables.vocabularies import Vocabulary, with_vocabularies
 from attentest.targets.models.trials import Building, around, trial
 from attentest.targets.neighbours import named_builders
@@ -129,6 +137,7 @@ class _Options:
     top: Any
     constants: str = ""
     switches: list[str] = dataclasses.field(default_factory=list)
+    within: list[str] = dataclasses.field(default_factory=list)
 
     def expressions(self, thing: Callable[..., Any], name: str, side: str = "") -> Iterator[str]:
         """Yield the calls of `thing` that names allow, the likeliest first.
@@ -160,14 +169,14 @@ class _Options:
             elif plain := words_for(own, parameter, thing, self.space):
                 self.switches += [f"{own}={one}" for one in plain]
                 rows.append([(own, one) for one in plain])
-            elif parameter.default is inspect.Parameter.empty and _is_no_size(own, parameter):
+            elif parameter.default is inspect.Parameter.empty and is_no_size(own, parameter):
                 return  # no number can be given for a part, nor for the name of a file
             elif parameter.default is inspect.Parameter.empty:
                 held = [(own, f"range({one})") for one in _VOCABULARIES if one not in taken]
                 rows.append([(own, f"sizes.{size}") for size in unused] + held)
-            elif _is_width(parameter.default) and (free := [w for w in _WIDTHS if w not in taken]):
+            elif is_width(parameter.default) and (free := [w for w in _WIDTHS if w not in taken]):
                 rows.append([*((own, one) for one in free), (own, "")])
-            elif _is_width(parameter.default) and _VOCABULARIES[0] not in taken:
+            elif is_width(parameter.default) and _VOCABULARIES[0] not in taken:
                 rows.append([(own, ""), *((own, one) for one in _VOCABULARIES)])
         unnamed = {own for own in arguments if not named[own]}
         for chosen in islice(product(*rows), _LOOKED_AT):
@@ -208,7 +217,7 @@ class _Options:
             yield f"sizes.{size}"
             return
         inner = self._inner(own, parameter, side)
-        made = list(islice(self.expressions(self.space[inner[0]], *inner), 8)) if inner else []
+        made = self._made(*inner) if inner else []
         yield from made
         is_settings = is_configuration(own, self.top)
         if made and not (is_settings and not any("sizes." in one for one in made)):
@@ -220,7 +229,7 @@ class _Options:
         if name == "device" and (default is parameter.empty or is_accelerator(name, default)):
             yield '"cpu"'
             return
-        if is_no_number(parameter.default) and not _is_pad_id(name, parameter.default):
+        if is_no_number(parameter.default) and not is_pad_id(name, parameter.default):
             return
         if name in ON:
             yield repr(ON[name])
@@ -238,8 +247,19 @@ class _Options:
         found = list(sizes_named(name, held, side)) or [size_by_words(name, side)]
         yield from (f"sizes.{size}" for size in found if size)
 
+    def _made(self, name: str, side: str) -> list[str]:
+        """Return the calls that make a value of the class `name`: none makes one of its own."""
+        if name in self.within:
+            return []
+        self.within.append(name)
+        found = list(islice(self.expressions(self.space[name], name, side), 8))
+        self.within.remove(name)
+        return found
+
     def _inner(self, own: str, parameter: inspect.Parameter, side: str) -> tuple[str, ...]:
         """Return the class that makes the value of `own`, and its side; () for a plain value."""
+        if parameter.annotation in _PLAIN:
+            return ()
         classes = {
             name: one
             for name, one in self.space.items()
@@ -247,7 +267,7 @@ class _Options:
             if one not in (SimpleNamespace, Namespace, inspect.Parameter.empty)  # of any fields
         }
         annotated = [name for name, one in classes.items() if one is parameter.annotation]
-        if annotated and not issubclass(classes[annotated[0]], nn.Module | Enum):
+        if annotated and not issubclass(classes[annotated[0]], nn.Module | Enum | Mapping):
             return () if is_made_of_settings(classes[annotated[0]]) else (annotated[0], side)
         if is_configuration(own, self.top):
             held = [name for name in classes if squashed(name).endswith(("config", "cfg", "args"))]
@@ -349,6 +369,8 @@ class _Options:
         )
 
 
+_PLAIN = (int, float, bool, str, "int", "float", "bool", "str")
+"""The annotations of what is no part, as in `embedding: int = 128`, a width."""
 _VOCABULARY_SIZES = ("source_vocabulary", "target_vocabulary")
 _SOME = ("d_model", "heads", "layers", "d_ff", "max_length", *_VOCABULARY_SIZES, "dropout")
 
@@ -374,20 +396,3 @@ def _usual(name: str) -> str | None:
         return repr("relu")  # in settings it is the key of a table, or the name of a function
     found = filling_of(name, required, "model", Reading(), ())
     return None if found is None or found.code else repr(found.value(DISTINCT))
-
-
-def _is_no_size(own: str, parameter: inspect.Parameter) -> bool:
-    """Say whether an argument is annotated as a module, or has the name of a file or folder."""
-    annotation = parameter.annotation
-    is_part = inspect.isclass(annotation) and issubclass(annotation, nn.Module)
-    return is_part or bool({"path", "file", "filename", "dir", "folder"} & {*words_of(own)})
-
-
-def _is_pad_id(name: str, default: Any) -> bool:
-    """Say whether an argument is an id of padding whose default is that of no token, as -1 is."""
-    return type(default) is int and "pad" in name and "mask" not in name
-
-
-def _is_width(default: Any) -> bool:
-    """Say whether a default may be that of an inner width."""
-    return isinstance(default, int) and not isinstance(default, bool) and default >= 8

@@ -1,8 +1,12 @@
 """The sizes of a whole model by the names of arguments: lists of names first, then their words."""
 
+import inspect
 import re
 from collections.abc import Collection, Iterator
 
+from torch import nn
+
+from attentest.targets.adapt.components import words_of
 from attentest.targets.adapt.names import INNER, SIZES, WIDTH
 
 ROWS = {
@@ -57,9 +61,9 @@ _PATTERNS = {
     "layers": _COUNT
     + _OF_SIDE * 2
     + r"(transformer)?(layers?|blocks?|stacks?|depth)(num|number|count)?$"
-    r"|(num|number|n|total)(of)?(encoders?|decoders?)$",
+    r"|(num|number|n|total)(of)?(encoders?|decoders?)$|(encoders?|decoders?)(num|number|count)$",
     "d_ff": r"(d|dim|n|hidden|size)?(of)?(ff|ffn|pff|fc|mlp|pf|feedforward|feedfwd|intermediate|"
-    r"inner)(net|network|layer)?(hidden|hid|inner)?(dim|size|dimension|dimensionality|width|features|units|filters|"
+    r"inner|internal)(net|network|layer)?(hidden|hid|inner)?(dim|size|dimension|dimensionality|width|features|units|filters|"
     r"d)?$",
     "d_model": r"(d|dim|n)?(of)?(model|emb|embed|embedding|word|wordvec|token|hid|hidn|hidden|"
     r"latent|feature)(vec|vector|layer|model)?(dim|size|dimension|dimensions|width|d|units)?$"
@@ -83,6 +87,23 @@ _SPECIAL = re.compile(
 def is_special_id(name: str) -> bool:
     """Say whether an argument is the id of a token that begins or ends a text, or is unknown."""
     return _SPECIAL.fullmatch(name) is not None
+
+
+def is_pad_id(name: str, default: object) -> bool:
+    """Say whether an argument is an id of padding whose default is that of no token, as -1 is."""
+    return type(default) is int and "pad" in name and "mask" not in name
+
+
+def is_width(default: object) -> bool:
+    """Say whether a default may be that of an inner width."""
+    return isinstance(default, int) and not isinstance(default, bool) and default >= 8
+
+
+def is_no_size(own: str, parameter: inspect.Parameter) -> bool:
+    """Say whether an argument is annotated as a module, or has the name of a file or folder."""
+    annotation = parameter.annotation
+    is_part = inspect.isclass(annotation) and issubclass(annotation, nn.Module)
+    return is_part or bool({"path", "file", "filename", "dir", "folder"} & {*words_of(own)})
 
 
 def sizes_named(name: str, held: Collection[str], side: str) -> Iterator[str]:

@@ -8,13 +8,14 @@ from textwrap import wrap
 from typing import Any
 
 from attentest.targets.adapt.parameters.telling import lines as table_lines
+from attentest.targets.adapt.wrappers.own_norms import InTurn
 from attentest.targets.constants.copies import COPIES_SOURCE, copied
 from attentest.targets.layout import folded
 from attentest.targets.models.forms import ADDITIVE
 from attentest.targets.models.inferring import Inferred
 from attentest.targets.models.surrounded import SURROUNDED_SOURCE, Surrounded
 from attentest.targets.models.tables.fixed_rows import RESIZED_SOURCE, resized
-from attentest.targets.models.tables.norms_in_turn import UNTIED_SOURCE, InTurn, untied
+from attentest.targets.models.tables.norms_in_turn import UNTIED_SOURCE, untied
 from attentest.targets.models.tables.one_table import PLACELESS_SOURCE, placeless
 from attentest.targets.models.tables.single_numbers import IN_COLUMNS_SOURCE, in_columns
 from attentest.targets.models.tables.vocabularies import VOCABULARY_SOURCE, Vocabulary

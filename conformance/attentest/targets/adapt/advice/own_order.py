@@ -1,26 +1,17 @@
 """Code that hides later positions by itself, and what its mask does then."""
 
 import re
-from collections.abc import Sequence
 
 from attentest.targets.adapt import probing
 from attentest.targets.adapt.adapter import Adapter
 from attentest.targets.adapt.code import Code
 from attentest.targets.adapt.probing import Probe
 
-_UNMASKED = (
+UNMASKED = (
     "assumed that it hides later positions on purpose, as its name says: it is judged as causal, "
     "without {}"
 )
 _ORDERED = re.compile(r"causal|decoder|gpt|lm$|lm_?head|autoregressive", re.IGNORECASE)
-
-
-def said_to_be_causal(
-    understood: Sequence[str], assumed: Sequence[str], mask: str
-) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return both with the sentence that the code is judged as causal, without its `mask`."""
-    said = _UNMASKED.format(mask)
-    return (understood[0], said, *understood[1:]), (*assumed, said)
 
 
 def mask_beside_order(code: Code, probe: Probe, adapter: Adapter) -> str:
@@ -36,7 +27,7 @@ def hides_later(probe: Probe, adapter: Adapter) -> str:
     judged = ("attention", "decoder_layer", *probing.SEQUENCES)
     if adapter.causal or adapter.component not in judged:
         return ""
-    if not probing.ishides_later(probe, adapter, joined=True):
+    if not probing.is_causal(probe, adapter, joined=True):
         return ""
     mask = adapter.arguments.roles.get("mask", "")
     advice = f"; --give {mask}=None judges it without its mask" if mask else ""
@@ -50,8 +41,8 @@ def mask_as_a_flag(probe: Probe, adapter: Adapter) -> str:
     own = adapter.arguments.roles.get("mask", "")
     if not own or adapter.causal or adapter.component not in ("attention", *probing.SEQUENCES):
         return ""
-    masked = probing.ishides_later(probe, adapter, joined=True, masked=True)
-    return own if masked and not probing.ishides_later(probe, adapter, joined=True) else ""
+    masked = probing.is_causal(probe, adapter, joined=True, masked=True)
+    return own if masked and not probing.is_causal(probe, adapter, joined=True) else ""
 
 
 def mask_for_order(probe: Probe, adapter: Adapter) -> str:
@@ -59,5 +50,5 @@ def mask_for_order(probe: Probe, adapter: Adapter) -> str:
     own = adapter.arguments.roles.get("mask", "")
     if not own or adapter.component not in ("attention", *probing.SEQUENCES):
         return ""
-    alone = probing.ishides_later(probe, adapter, joined=True)
+    alone = probing.is_causal(probe, adapter, joined=True)
     return own if alone and probing.sees_all(probe, adapter) else ""

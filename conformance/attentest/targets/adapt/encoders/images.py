@@ -106,6 +106,13 @@ def takes_images(thing: type[nn.Module]) -> bool:
     return any(one in (*IMAGE_SIZE, *PATCH_SIZE) for one in held)
 
 
+def _code_of(module: nn.Module) -> str:
+    """Return the code of the class of `module`, and those of its parts that are not torch's."""
+    classes = dict.fromkeys(type(one) for one in module.modules())
+    own = (one for one in classes if not one.__module__.startswith("torch."))
+    return "\n".join(map(inspect.getsource, own))
+
+
 def shapes_of_images(thing: type[nn.Module], module: nn.Module) -> Iterator[tuple[int, ...]]:
     """Yield the shapes of images that `module` of the class `thing` may take, the likeliest first.
 
@@ -114,7 +121,7 @@ def shapes_of_images(thing: type[nn.Module], module: nn.Module) -> Iterator[tupl
     convolutions = [one for one in module.modules() if isinstance(one, nn.Conv2d)]
     parameters = inspect.signature(thing).parameters.values()
     named = [one for one in parameters if squashed(one.name) in IMAGE_SIZE]
-    code = squashed(inspect.getsource(thing)) if not (convolutions or named) else ""
+    code = "" if convolutions or named else squashed(_code_of(module))
     if code and "patch" not in code and "image" not in code and "img" not in code:
         return
     held = [one.default for one in named if isinstance(one.default, int | tuple | list)]
@@ -124,3 +131,11 @@ def shapes_of_images(thing: type[nn.Module], module: nn.Module) -> Iterator[tupl
     for pair, number in product(dict.fromkeys([*pairs, *usual]), channels):
         if len(pair) == 2 and all(isinstance(one, int) for one in pair):
             yield (number, *pair)
+
+
+def numbers_of_rows(module: nn.Module, image: tuple[int, ...]) -> Iterator[int]:
+    """Yield the numbers of rows that `image` may give: a class is a row more than its patches."""
+    strides = [one.stride[0] for one in module.modules() if isinstance(one, nn.Conv2d)]
+    patch = strides[0] if strides else IMAGES["patchsize"]
+    patches = (image[1] // patch) * (image[2] // patch)
+    yield from (patches + 1, patches)

@@ -21,6 +21,7 @@ from attentest.targets.adapt.construction import Construction
 from attentest.targets.adapt.encoders.entering import Entering, Idle, NotRead
 from attentest.targets.adapt.encoders.images import (
     ImageWrapping,
+    numbers_of_rows,
     shapes_of_images,
     takes_images,
 )
@@ -236,17 +237,36 @@ class _Found:
 
     def of_images(self, thing: type[nn.Module], name: str) -> Code | None:
         """Return the stack in a class that makes rows of the patches of images, None for others."""
-        known = "", self.path, False
         for image in shapes_of_images(thing, self.module):
-            around = ImageWrapping(
-                name, self.module, self.sizes, self.component, *known, image=image
-            )
-            alone = self._sub_module()
-            read = around.inner() if around.is_read() else alone
-            if read is not None and (read is not alone or around.enters(read[0].path)):
-                demand_least_width(self.built, self.sizes, name, "the class of its layers")
-                demand_separate_samples(around, name)
-                return self._code(thing, name, *read)
+            if (code := self._of_image(thing, name, image)) is not None:
+                return code
+            for number in numbers_of_rows(self.module, image):
+                fixed = self._with_positions(number)
+                if fixed and (code := fixed._of_image(thing, name, image)) is not None:
+                    return code
+        return None
+
+    def _with_positions(self, number: int) -> "_Found | None":
+        """Return the class with so many positions, None where it is built for no number of them."""
+        built = self.built.with_positions(number)
+        if built is self.built:
+            return None
+        try:
+            with undisturbed():
+                return replace(self, built=built, module=built(self.sizes).eval())
+        except Exception:  # code that a user wrote may raise anything
+            return None
+
+    def _of_image(self, thing: type[nn.Module], name: str, image: tuple[int, ...]) -> Code | None:
+        """Return the stack in a class that makes rows of patches of `image`, None for others."""
+        known = "", self.path, False
+        around = ImageWrapping(name, self.module, self.sizes, self.component, *known, image=image)
+        alone = self._sub_module()
+        read = around.inner() if around.is_read() else alone
+        if read is not None and (read is not alone or around.enters(read[0].path)):
+            demand_least_width(self.built, self.sizes, name, "the class of its layers")
+            demand_separate_samples(around, name)
+            return self._code(thing, name, *read)
         return None
 
     def _code(

@@ -12,19 +12,17 @@ from torch import Tensor, nn
 
 from attentest.targets.adapt.code import Inner
 from attentest.targets.adapt.components import squashed
-from attentest.targets.adapt.computed_values import MASKED_PLACES
+from attentest.targets.adapt.computed_values import MASKED_PLACES, OTHER_IDS, other_ids
 from attentest.targets.adapt.encoders.seen import Seen
 from attentest.targets.adapt.encoders.stack import KEEP, EmbeddedStack, is_same, replaced
 from attentest.targets.adapt.masks import is_length
-from attentest.targets.adapt.names import ROLES, SEGMENTS
+from attentest.targets.adapt.names import ROLES
 from attentest.targets.adapt.objects.mask_holders import held_masks, mask_holders
 from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.adapt.reading import Unclear
 from attentest_spec import Sizes
 
 BATCH, LENGTH, _KEYS = 2, 5, 7
-_OTHER_IDS = {*SEGMENTS, *MASKED_PLACES}
-"""Arguments that are ids and no tokens: zeros are given for them."""
 _NEAR = 1e-5
 """Difference of rows that depend on the same numbers, in single precision."""
 
@@ -101,7 +99,7 @@ class Wrapping:
         They differ in the masks that it must be given, which hide nothing.
         """
         tokens, zeros = self._tokens()
-        given = {tokens: self._entering(ids)} | {one: torch.zeros_like(ids) for one in zeros}
+        given = {tokens: self._entering(ids)} | {one: other_ids(one, ids) for one in zeros}
         masks = [one for one in self._masks if self._is_required(one)]
         if self.memory:
             seeded = torch.Generator().manual_seed(0)
@@ -224,7 +222,7 @@ class Wrapping:
         if self.memory:
             own = sequences(self.module, self.component)
             (tokens,) = (one for one in own if one != self.memory)
-        zeros = [one for one in own if squashed(one) in _OTHER_IDS and one != tokens]
+        zeros = [one for one in own if squashed(one) in OTHER_IDS and one != tokens]
         given = (tokens, *zeros)
         rest = [one for one in required(self.module) if one not in given]
         if rest and rest != [self.memory]:
@@ -336,7 +334,7 @@ def required(module: nn.Module) -> list[str]:
         if one.default is one.empty
         and one.kind not in loose
         and not _hides(one.name)
-        and squashed(one.name) not in _OTHER_IDS
+        and squashed(one.name) not in OTHER_IDS
     ]
 
 

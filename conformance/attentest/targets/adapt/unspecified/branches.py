@@ -57,9 +57,31 @@ def of_stack(found: FoundTable, component: str) -> str:
         return ""
     if other := _of_two_epsilons(seen):
         return other
+    return _BY_LAYER if has_norms_by_layer(found, component) else ""
+
+
+def has_norms_by_layer(found: FoundTable, component: str) -> bool:
+    """Say whether each layer of a stack has one norm for all of its sublayers."""
     shared = component in STACKS and found.choices.get("norm_sharing") == "shared"
-    alone = shared and not found.unplaced  # other norms may have been left out
-    return _BY_LAYER if alone and _differ_by_layer(found, seen) else ""
+    if found.observed is None or not shared or found.unplaced:  # other norms may be left out
+        return False
+    return _differ_by_layer(found, found.observed)
+
+
+def epsilons_of(seen: Observed) -> dict[tuple[str, str], float]:
+    """Return the epsilons of all norms by path and attribute, {} where they are not of one kind.
+
+    They are {} too where one holds no number that is its epsilon, and where all are the same.
+    """
+    norms, held = _norms(seen), dict[tuple[str, str], float]()
+    for one in norms:
+        own = vars(seen.module.get_submodule(one.path))
+        named = [name for name in own if squashed(name) in EPSILON]
+        if len(named) != 1 or not isinstance(own[named[0]], float):
+            return {}
+        held[one.path, named[0]] = own[named[0]]
+    is_one_kind = len({is_rms(one) for one in norms}) == 1
+    return held if is_one_kind and len(set(held.values())) > 1 else {}
 
 
 class Weights(NamedTuple):

@@ -52,8 +52,9 @@ def demand_any_length(code: Code, adapter: Adapter) -> None:
 
 
 def _rows(given: Given) -> int:
-    """Return the length of the first sequence of vectors in `given`."""
-    return next(one.shape[1] for one in given.values() if isinstance(one, Tensor) and one.dim() > 2)
+    """Return the length of the first sequence of vectors in `given`, or of ids where none is."""
+    held = [one for one in given.values() if isinstance(one, Tensor) and one.dim() > 1]
+    return next(one.shape[1] for one in sorted(held, key=lambda one: one.dim() < 3))
 
 
 def shows_wrong_lengths(probe: Probe, adapter: Adapter, role: str, style: Style, keys: int) -> bool:

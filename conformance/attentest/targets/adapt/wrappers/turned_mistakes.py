@@ -24,8 +24,8 @@ from attentest.harness.errors import Absent, BackendError, Violation
 from attentest.harness.subject import Subject
 from attentest.targets.adapt.code import Code
 from attentest.targets.adapt.components import squashed
-from attentest.targets.adapt.encoders.idle_norms import CLOSE
 from attentest.targets.adapt.parameters.trials.clock import Clock
+from attentest.targets.adapt.parameters.trials.mistaken import CLOSE
 from attentest.targets.adapt.reading import Reading, Unclear
 from attentest.targets.adapt.wrappers.wrapper import Wrapper
 from attentest_spec import Choices

@@ -101,9 +101,9 @@ class Written:
             own = self._wrapped(self._copy(own, self.code.constants))
             yield f"    return copy.deepcopy({own}).eval()" if module else f"    return {own}"
             return
-        made = self._wrapped(self._made(own, self.code.construction))
+        made = self._made(own, self.code.construction)
         if inner is None:
-            yield f"    return {made}"
+            yield f"    return {self._wrapped(made)}"
             return
         yield f"    around = sizes.but(max_length=max(sizes.max_length, {POSITIONS}))"
         made = made.replace("sizes.", "around.")
@@ -113,7 +113,7 @@ class Written:
             options = {name: one for name, one in inner.stack.items() if one}
             options |= {"pad": Expression("sizes.source_pad")} if inner.pads else {}
             found = self.writer.call("EmbeddedStack", [Expression(found)], options)
-        yield f"    return {found}"
+        yield f"    return {self._wrapped(found)}"
 
     def _wrapped(self, made: str) -> str:
         """Return the expression `made` with the class around it that it is judged in."""

@@ -3,7 +3,6 @@
 The class and the function need nothing else of the suite: written adapters contain their source.
 """
 
-import copy
 import inspect
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -16,26 +15,9 @@ from torch import Tensor, nn
 
 from attentest.targets.adapt.encoders.entering import is_norm
 from attentest.targets.adapt.parameters.building import DISTINCT
+from attentest.targets.adapt.wrappers.own_norms import IN_TURN, InTurn
 from attentest.targets.models.inferring import Inferred, probe_of
 from attentest.targets.models.trials import Building
-
-
-class InTurn(nn.Module):
-    """Copies of one norm: those calls that are in one call of its layer get one each, in order."""
-
-    def __init__(self, norm: nn.Module, times: int) -> None:
-        super().__init__()
-        self.norms = nn.ModuleList(copy.deepcopy(norm) for _ in range(times))
-        self.turn = 0
-
-    def restart(self, *_: object) -> None:
-        """Begin with the first one again: the layer is called."""
-        self.turn = 0
-
-    def forward(self, x: Tensor) -> Any:
-        """Return what the next norm returns."""
-        self.turn += 1
-        return self.norms[self.turn - 1](x)
 
 
 def untied(model: nn.Module, shared: Sequence[tuple[str, str, int]]) -> nn.Module:
@@ -61,10 +43,6 @@ UNTIED_SOURCE = "\n".join(
 )
 """The class and the function as code, for a reproduction or a written adapter."""
 
-SAID = (
-    "assumed that one norm for all sublayers of a layer, {}, is meant: this spec has one for each "
-    "sublayer, and it is judged with one for each"
-)
 _NEAR = 1e-12
 
 
@@ -84,7 +62,7 @@ def with_own_norms(built: Building, inferred: Inferred) -> Building:
     if not found or not isinstance(before, Tensor):
         return built
     names = ", ".join(dict.fromkeys(f"{layers}.0.{norm}" for layers, norm, _ in found))
-    said = SAID.format(names)
+    said = IN_TURN.format(names)
     other = replace(
         built,
         expression=f"{untied.__name__}({built.expression}, {found})",
