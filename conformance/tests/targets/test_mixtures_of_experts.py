@@ -35,8 +35,11 @@ MISTAKES = {
 }
 """The mistake of the catalogue that each is."""
 
-LINES = {"TokenSoftmaxMoE": ("scores", "softmax(0)")}
-"""The step that a mistake is in, and its line, where that is not the sum."""
+LINES = {
+    "TokenSoftmaxMoE": ("scores", "softmax(0)"),
+    "TransposedMoE": ("sum", "self.combine("),
+}
+"""The step that a mistake is in, and its line, where that is not the one which adds experts."""
 
 OF_TRAINING = {"DetachedMoE": "gradient", "ThresholdMoE": "ties"}
 """Mistakes that the formula does not show, with the clause that detects each."""
@@ -77,7 +80,7 @@ def test_mistake_of_the_catalogue_is_named(name: str) -> None:
     assert verdict.status == "violation"
     assert f"mixture_of_experts.{MISTAKES[name]}" in str(verdict.diagnosis)
     assert verdict.location is not None
-    step, code = LINES.get(name, ("sum", "self.combine("))
+    step, code = LINES.get(name, ("sum", "expert("))
     assert (verdict.location.step, code in verdict.location.code) == (step, True)
 
 

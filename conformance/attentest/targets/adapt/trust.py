@@ -37,7 +37,14 @@ from attentest.targets.adapt.recognise import (
 )
 from attentest.targets.adapt.unspecified import scores
 from attentest.targets.adapt.unspecified.added_positions import demand_rows_alone
-from attentest.targets.adapt.unspecified.branches import LAYERS, STACKS, of_norms, of_stack, of_sums
+from attentest.targets.adapt.unspecified.branches import (
+    LAYERS,
+    STACKS,
+    of_norms,
+    of_stack,
+    of_sums,
+    of_two_kinds,
+)
 from attentest.targets.adapt.unspecified.contexts import unattended
 from attentest.targets.adapt.unspecified.drawn import drawn_buffers
 from attentest.targets.adapt.unspecified.key_heads import in_turn
@@ -105,6 +112,9 @@ def _of_numbers(
     """Return what is asked because of the numbers, "" for nothing; `declared` are choices."""
     routing.demand_sizes(code)
     demand_rows_alone(code.name, probe, adapter)
+    seen = None if explained(findings) else found.observed
+    if seen and (kinds := of_two_kinds(seen, code.component)):
+        raise Uncovered(f"{code.name} is not judged as {code.component}: {kinds}. {_PAGE}")
     demand_biases(code.name, code.component, found)
     if left := _beside_the_table(code, probe, found):
         raise _without_a_place(code, left)

@@ -33,9 +33,9 @@ def of_norms(seen: Observed, component: str) -> str:
     """
     if component not in (*LAYERS, *STACKS) or not seen.run.samples:
         return ""
-    norms = _norms(seen)
-    if (other := _of_two_kinds(seen, norms)) or component not in LAYERS:
+    if (other := of_two_kinds(seen, component)) or component not in LAYERS:
         return other
+    norms = _norms(seen)
     sample = seen.run.samples[0]
     x, added = np.asarray(sample.inputs[0]), [one.output for one in norms]
     if len(added) < 2 or any(one.shape != x.shape for one in added):
@@ -130,7 +130,9 @@ def _norms(seen: Observed) -> list[Fired]:
     return [one for one in seen.run.fired if one.path and one.path in paths]
 
 
-def _of_two_kinds(seen: Observed, norms: list[Fired]) -> str:
+def of_two_kinds(seen: Observed, component: str) -> str:
+    """Name an RMS norm and another norm of one layer or stack, "" where all are of one kind."""
+    norms = _norms(seen) if component in (*LAYERS, *STACKS) else []
     kinds = {type(seen.module.get_submodule(one.path)): is_rms(one) for one in norms}
     if len(kinds) < 2 or len(set(kinds.values())) < 2:
         return ""

@@ -16,6 +16,7 @@ def part_samples(component: str, fired: Fired | None) -> list[Sample]:
     output = batch_first(fired.output)
     if component != "multi_head_attention":
         return [Sample((inputs[0],), output)] if len(inputs) == 1 else []
+    inputs = [one for one in inputs if one.shape[-1] == output.shape[-1]]  # and no masks (B, Q, K)
     if not 1 <= len(inputs) <= 3 or output.ndim != 3:
         return []
     inputs.sort(key=lambda one: one.shape[1] != output.shape[1])
