@@ -134,6 +134,10 @@ class Misused(Contrary):
         self.argument, self.meant, self.used = argument, meant, used
 
 
+class RaisesAsBuilt(Contrary):
+    """Code whose call raises in the precision that it is built in: no other reading helps."""
+
+
 class Offered(Unclear):
     """Code that computes its component with an option, which the text names."""
 

@@ -14,7 +14,7 @@ from attentest.targets.adapt.parameters.inner_widths import (
     rounded_inner,
 )
 from attentest.targets.adapt.probing import undisturbed
-from attentest.targets.adapt.reading import Unclear
+from attentest.targets.adapt.reading import RaisesAsBuilt, Unclear
 from attentest.targets.language_models.calling import Call, probe_tokens
 from attentest.targets.language_models.construction.building import PROBE, Building
 from attentest.targets.language_models.probing import has_one_key_head
@@ -61,7 +61,7 @@ def demand_answer_as_built(built: Building, call: Call, name: str) -> None:
     except Exception as failure:  # code that a user wrote may raise anything
         raised = summary(failure, 120)
         said = RAISES_AS_BUILT.format(name, torch.get_default_dtype(), raised)
-        raise Unclear(said) from failure
+        raise RaisesAsBuilt(said) from failure
 
 
 def _untrained(built: Building) -> list[int]:
