@@ -152,7 +152,7 @@ class _Options:
         taken = " ".join(found[0] for found in named.values() if found)
         some = _SOME if "_vocabulary" in taken else (*_VOCABULARY_SIZES, *_SOME)
         unused = sorted(dict.fromkeys(some), key=lambda size: f"sizes.{size}" in taken)
-        if all(f"sizes.{size}" in taken for size in _SOME[:4]):
+        if "_vocabulary" in taken and all(f"sizes.{size}" in taken for size in _SOME[:4]):
             unused = ["max_length", *unused]  # the limit of something: it has no other shape
         rows = []
         for own, parameter in arguments.items():
