@@ -21,6 +21,7 @@ _DOUBTFUL = (
     "judged without that mask",
     "is held and not called",
     "held and not used",
+    "no norm follows the last layer",
     "which changes with padding",
     "it computes ",
     "=doubled-exponent",
