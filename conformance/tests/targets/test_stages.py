@@ -167,9 +167,13 @@ class ListedWithoutRoot(ListedLayer):
     scale = staticmethod(float)
 
 
+class ListedWithFourthRoot(ListedLayer):
+    scale = staticmethod(lambda width: width**0.25)
+
+
 @pytest.mark.parametrize(
     ("style", "briefly"),
-    [(ListedLayer, False), (ListedWithResidual, True), (ListedWithoutRoot, True)],
+    [(ListedLayer, False), (ListedWithResidual, True), (ListedWithFourthRoot, True)],
 )
 def test_whole_with_a_part_that_nothing_explains_is_tried_briefly(style, briefly, monkeypatch):
     times = []
@@ -182,4 +186,11 @@ def test_whole_with_a_part_that_nothing_explains_is_tried_briefly(style, briefly
     monkeypatch.setattr(search, "Clock", Noted)
     found = find_table(style, "encoder_layer", direct)
     assert (search.BRIEFLY in times) == briefly
-    assert bool(found.doubts) == (style is ListedWithoutRoot)
+    assert bool(found.doubts) == (style is ListedWithFourthRoot)
+
+
+def test_part_with_a_known_mistake_is_assigned_by_it():
+    found = find_table(ListedWithoutRoot, "encoder_layer", direct)
+    assert not found.doubts
+    assert found.table == find_table(ListedLayer, "encoder_layer", direct).table
+    assert any("one known mistake gives the numbers" in one for one in found.remarks)

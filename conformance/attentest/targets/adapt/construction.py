@@ -184,12 +184,9 @@ def construction(thing: Callable[..., Any], component: str, reading: Reading) ->
             inner[own] = construction(chosen, component, reading)
     read = {
         own: of_the_last_axis(
-            thing,
-            parameter,
-            component,
-            filling_of(own, parameter, component, reading, arguments),
+            thing, one, component, filling_of(own, one, component, reading, arguments)
         )
-        for own, parameter in arguments.items()
+        for own, one in arguments.items()
     } | {own: _held(one) for own, one in inner.items()}
     unknown = [own for own, one in read.items() if one is None and is_required(arguments[own])]
     for own in [one for one in unknown if is_configuration(one, thing)]:
