@@ -77,6 +77,7 @@ def test_attention_with_one_known_mistake_is_assigned_by_it(
     assert ATTENTION.count(old) == 1
     backend = adapted(tmp_path, "MultiHeadAttention", ATTENTION.replace(old, new))
     assert broken(backend, "multi_head_attention.formula")
+    assert sum("maps, and the numbers chose" in one for one in backend.assumed) == 0
 
 
 @pytest.mark.parametrize(("old", "new"), MISTAKES[:2])

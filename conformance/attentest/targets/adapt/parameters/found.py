@@ -279,8 +279,9 @@ class _Search:
         several = list(islice(product(*options), MOST))
         together = [self._whole(parts, list(chosen)) for chosen in several]
         fits = self._fitting(self.component, together, self.run.samples)
-        if not fits and len(parts) == 1:
-            fits = self._under_a_mistake(parts[0], self.run.samples)
+        alone = parts[0] if len(parts) == 1 and not fits else None
+        if alone and (only := self._under_a_mistake(alone, self.run.samples)):
+            return only
         taken = list(several[together.index(fits[0])] if fits else several[0])
         unclear = [number for number, tables in enumerate(options) if len(tables) > 1]
         self._say([parts[n] for n in unclear], [taken[n] for n in unclear], len(fits))
