@@ -58,6 +58,7 @@ MISTAKES = [
     ("softmax(dim=-1)", "softmax(dim=-2)"),
     ("math.sqrt(self.per_head)", "math.sqrt(width)"),
     ("/ math.sqrt(self.per_head)", "/ self.per_head"),
+    (" / math.sqrt(self.per_head)", ""),
 ]
 
 

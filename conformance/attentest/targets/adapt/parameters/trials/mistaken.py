@@ -47,6 +47,9 @@ OF_ATTENTION = (
 )
 """Mistakes of attention that no design makes."""
 
+_ASSIGNING = (*OF_ATTENTION, "attention.scale-missing")
+"""Mistakes that settle an assignment, those that a few designs make included."""
+
 
 class Mistakes:
     """The mistakes of attention as they are tried in one search, for a limited time."""
@@ -82,7 +85,7 @@ class Mistakes:
 
 
 def _variants(known: Choices) -> Iterator[Variant]:
-    for name in OF_ATTENTION:
+    for name in _ASSIGNING:
         fault = faults()[name]
         fits = all(known[one] == value for one, value in fault.choices.items())
         if fits and fault.reaches("multi_head_attention"):
