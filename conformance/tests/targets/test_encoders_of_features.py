@@ -93,3 +93,12 @@ def test_layers_that_get_the_features_again_are_asked_about(tmp_path: Path) -> N
     again = again.replace("layer(x, hidden)", "layer(x + first, hidden)")
     with pytest.raises(Unclear):
         adapted(tmp_path, "Encoder", again.replace("FrameEncoder", "Encoder"))
+
+
+def test_part_whose_class_has_no_source_is_no_hindrance(tmp_path: Path) -> None:
+    named = SOURCE.replace(
+        "class Layer(", 'Norm = type("Norm", (nn.LayerNorm,), {})\n\n\nclass Layer('
+    )
+    source = named.replace("= nn.LayerNorm(d_model), nn.L", "= Norm(d_model), nn.L")
+    assert source.count("Norm(d_model)") == SOURCE.count("Norm(d_model)") == 2
+    assert not broken(adapted(tmp_path, "FrameEncoder", source), CLAUSES[0])

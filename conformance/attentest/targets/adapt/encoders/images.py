@@ -109,8 +109,11 @@ def takes_images(thing: type[nn.Module]) -> bool:
 def _code_of(module: nn.Module) -> str:
     """Return the code of the class of `module`, and those of its parts that are not torch's."""
     classes = dict.fromkeys(type(one) for one in module.modules())
-    own = (one for one in classes if not one.__module__.startswith("torch."))
-    return "\n".join(map(inspect.getsource, own))
+    found = []
+    for one in classes:
+        with suppress(OSError, TypeError):  # classes that `type` makes have none
+            found += [] if one.__module__.startswith("torch.") else [inspect.getsource(one)]
+    return "\n".join(found)
 
 
 def shapes_of_images(thing: type[nn.Module], module: nn.Module) -> Iterator[tuple[int, ...]]:
