@@ -69,7 +69,7 @@ def residual_left_out(self: Hooks, module: Node, name: str, x: Tensor, branch: T
     seam="make_chosen_norm",
     origin="ggml-org/llama.cpp#173",
     choices={"norm_kind": "rms", "norm_bias": "none"},
-    components=("language_model", "causal_layer"),
+    components=("language_model", "causal_layer", "residual"),
 )
 def layer_norm_for_rms(self: Hooks) -> Node:
     """Layer norms without a bias are built for RMS norms. Checkpoints load, means are lost."""
@@ -81,7 +81,7 @@ def layer_norm_for_rms(self: Hooks) -> Node:
     "norm-kind",
     seam="make_chosen_norm",
     choices={"norm_bias": "none"},
-    components=("language_model", "causal_layer"),
+    components=("language_model", "causal_layer", "residual"),
 )
 def rms_for_layer_norm(self: Hooks) -> Node:
     """RMS norms are built for layer norms without a bias. Checkpoints load, means stay."""
