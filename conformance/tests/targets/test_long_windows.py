@@ -71,7 +71,6 @@ class GPT(nn.Module):
 @pytest.mark.parametrize(
     ("name", "code", "seen"),
     [
-        ("SelfAttention", ATTENTION, "itself and the 127 positions before it alone"),
         ("SelfAttention", BOTH_SIDES, "the 128 positions to each side of it alone"),
         ("GPT", MODEL, "itself and the 127 before it alone.*--give window=4096"),
     ],

@@ -36,7 +36,7 @@ SMOOTHING = 0.3
 
 
 def sizes_for(subject: Subject) -> Sizes:
-    """Return small sizes inside the limits of the backend."""
+    """Return small sizes inside the limits of the backend; no window ends within their texts."""
     limits = subject.limits
     sizes = Sizes(
         d_model=WIDTH,
@@ -48,6 +48,7 @@ def sizes_for(subject: Subject) -> Sizes:
         max_length=min(8, limits.length or 8),
         smoothing=SMOOTHING,
         kv_heads=1,
+        window=64,
     )
     return limits.fitted(sizes)
 

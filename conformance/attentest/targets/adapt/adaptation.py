@@ -60,7 +60,6 @@ from attentest.targets.adapt.makers import maker, several
 from attentest.targets.adapt.parameters import FoundTable, interleaved, routing
 from attentest.targets.adapt.parameters.given import check_places
 from attentest.targets.adapt.parameters.held import shapes_held, table_of_code
-from attentest.targets.adapt.parameters.storage import with_fewer_key_heads
 from attentest.targets.adapt.probing import Probe
 from attentest.targets.adapt.reading import (
     BY_RECIPE,
@@ -78,6 +77,7 @@ from attentest.targets.adapt.training.batches import adapt_batch
 from attentest.targets.adapt.ungiven import ungiven_of
 from attentest.targets.adapt.unspecified.buckets import demand_buckets
 from attentest.targets.adapt.unspecified.sampling import demand_calls_alone
+from attentest.targets.adapt.unspecified.windows import with_window_left
 from attentest.targets.adapt.wrappers.applied import applied_by_caller
 from attentest.targets.adapt.wrappers.core import without_norm
 from attentest.targets.adapt.wrappers.networked import network_of_gate
@@ -258,6 +258,7 @@ class _Inferred:
 
 def _inferred(code: Code, reading: Reading) -> _Inferred:
     probe, adapter, said = calling.adapter_of(code, reading)
+    code, probe = with_window_left(code, probe, adapter, reading)
     if not reading.anyway:
         demand_calls_alone(code, probe, adapter)
     check_places(code, probe, reading)
@@ -265,9 +266,6 @@ def _inferred(code: Code, reading: Reading) -> _Inferred:
     demand_buckets(code, found.table)
     if found.interleaved and reading.strict:
         raise Unclear(interleaved.QUESTION.format(code.name, code.component))
-    if "kv_heads" in code.known:
-        choices = {**found.choices, "key_heads": "fewer"}  # wrong numbers show it no more
-        found = replace(found, table=with_fewer_key_heads(found.table), choices=choices)
     several = trust.needs_several_heads(code, found)
     limits = limits_of(code, probe, adapter, found.table, several=several)
     if code.wrapper is not None and code.wrapper.options.get("residual"):
@@ -308,7 +306,7 @@ def _adapted(code: Code, reading: Reading) -> Adapted:
             return made
     inferred = _inferred(code, reading)
     backend, probe, said = inferred.backend, inferred.probe, inferred.said
-    adapter, found = inferred.adapter, inferred.found
+    code, adapter, found = backend.code, inferred.adapter, inferred.found
     other = without_output(code, probe, adapter.returns, found, reading)
     if other := other or with_own_norms(code, adapter, found, reading):
         return _adapted(other, reading)

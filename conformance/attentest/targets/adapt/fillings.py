@@ -13,6 +13,7 @@ from torch.nn.functional import relu
 
 from attentest.targets.adapt.components import squashed
 from attentest.targets.adapt.encoders.image_names import IMAGES, is_of_images
+from attentest.targets.adapt.losses.names import LOSS_SIZES
 from attentest.targets.adapt.names import (
     ACTIVATION,
     CLASSES,
@@ -22,7 +23,6 @@ from attentest.targets.adapt.names import (
     INNER,
     KEY_HEADS,
     LAYER_INDEX,
-    LOSS_SIZES,
     OF_EXPERTS,
     ON,
     RATIO,
@@ -31,6 +31,7 @@ from attentest.targets.adapt.names import (
     SIZES,
     TEMPERATURE,
     WIDTH,
+    WINDOW,
     words,
 )
 from attentest.targets.adapt.reading import Reading
@@ -85,7 +86,7 @@ def filling_of(
     size = next((size for size, one in reading.arguments.items() if one == own), "")
     if own in reading.given:
         return fixed(reading.given[own])
-    if size in SIZES:
+    if size in SIZES or size == "window":
         return Filling(size, attrgetter(size), frozenset([size]), f"sizes.{size}")
     if component == "encoder" and is_of_images(name, [squashed(one) for one in arguments]):
         return _of_images(name, parameter)
@@ -99,6 +100,8 @@ def filling_of(
         return Filling("d_model/heads", head_width, code="head_width(sizes)")
     if name in KEY_HEADS and component == "multi_head_attention":
         return Filling("kv_heads", key_heads, frozenset(["kv_heads"]), _KEY_HEADS)
+    if name in WINDOW and component == "multi_head_attention" and _is_window(parameter):
+        return Filling("window", attrgetter("window"), frozenset(["window"]), "sizes.window")
     if name in SHARED_INNER and component == "mixture_of_experts":
         return Filling("shared_inner", shared_inner, frozenset(["shared_inner"]), _SHARED_INNER)
     size = _size(name, component, [squashed(one) for one in arguments])
@@ -289,6 +292,11 @@ def _is_of_heads(name: str, component: str, held: Collection[str]) -> bool:
 
 _ONE_LAYER = ("encoderlayer", "decoderlayer")
 """Names of a number of layers, or of one layer."""
+
+
+def _is_window(parameter: inspect.Parameter) -> bool:
+    """Say whether an argument for a window has one: 0, -1 and None by default deny it."""
+    return is_required(parameter) or (type(parameter.default) is int and parameter.default > 1)
 
 
 _NO_AXES = ("ndim",)

@@ -141,6 +141,12 @@ INNER = words(
 )
 """The inner width of a feed-forward network; some are the model's where no other name is."""
 
+WINDOW = words(
+    "window windowsize windowlength windowlen slidingwindow slidingwindowsize slidingwindowlen "
+    "attentionwindow attnwindow attentionwindowsize attnwindowsize localwindow localwindowsize"
+)
+"""The number of positions that attention with a sliding window sees."""
+
 LENGTH = words(
     "nposition npositions length seqlen maxlen maxlength npos maxseqlen numpositions position t l n"
 )
@@ -235,40 +241,6 @@ SHARED_INNER = words(
     "sharedexpertdff sharedffndim sharedexpertinner"
 )
 """The inner width of a shared expert."""
-
-LOSS_SIZES: Mapping[str, str] = {
-    **dict.fromkeys(
-        words(
-            "size vocab vocabsize numclasses nclasses nclass classes tgtvocab tgtvocabsize "
-            "trgvocabsize targetvocabsize outputsize outputdim ntoken vocabularysize vocabulary "
-            "tgtvocabulary numwords nvocab"
-        ),
-        "target_vocabulary",
-    ),
-    **dict.fromkeys(
-        words(
-            "pad padidx padid padindex padtoken padtokenid paddingidx paddingid ignoreindex "
-            "ignoreid ignoreidx targetpad trgpad tgtpad trgpadidx tgtpadidx padvalue"
-        ),
-        "target_pad",
-    ),
-    **dict.fromkeys(
-        words(
-            "smoothing smoothingvalue labelsmoothing epsilon eps ls lsr smooth smoothingrate alpha "
-            "labelsmoothingfactor smoothingfactor lsmoothing"
-        ),
-        "smoothing",
-    ),
-}
-"""Names of the sizes of a loss, when it is built or called."""
-
-LOSS_NUMBER = words(
-    "ntokens numtokens norm normalizer normaliser n numitemsinbatch ntok denom denominator count"
-)
-"""Names of the argument that gets the number of targets that count, at a call."""
-
-LOSS_MASK = words("mask lossmask padmask paddingmask targetmask tgtmask weights weight keep valid")
-"""Names of the mask of the targets that count, at a call."""
 
 BATCH_PADS: Mapping[str, str] = {
     **dict.fromkeys(

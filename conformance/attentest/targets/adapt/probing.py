@@ -24,10 +24,10 @@ SIZES = Sizes(
     d_model=12,
     heads=3,
     d_ff=11,
-    layers=2,
     source_vocabulary=13,
     target_vocabulary=17,
     max_length=32,
+    window=48,  # none ends within a text
 )
 _BATCH, _QUERIES, _KEYS = 2, 5, 7
 HIDDEN = 1

@@ -130,7 +130,7 @@ def _of_numbers(
             f"to put both into one mask, or it is a mistake. --give {own}=None (in Python: "
             f"given={{{own!r}: None}}) judges it without. {_ANYWAY}."
         )
-    if "attention_window" not in declared and (near := window(probe, adapter)):
+    if not {*declared, *found.choices} & {"attention_window"} and (near := window(probe, adapter)):
         raise Windowed(
             f"{code.name} is not judged as {code.component}: a position sees {near}: a window, "
             f"which is not inferred. A backend can declare it (attention_window). {_PAGE}"

@@ -20,11 +20,11 @@ from torch import nn
 
 from attentest.targets.adapt.components import component_named, part_named, squashed
 from attentest.targets.adapt.fillings import filling_of, is_head_width, is_no_number
+from attentest.targets.adapt.losses.names import LOSS_SIZES
 from attentest.targets.adapt.names import (
     ACTIVATION,
     EPSILON,
     HEAD_WIDTH,
-    LOSS_SIZES,
     ON,
     RATIO,
     SIZES,

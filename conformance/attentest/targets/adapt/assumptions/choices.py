@@ -43,6 +43,11 @@ NO_FINAL_NORM = (
     "their sublayers usually end with one; if it is meant to have one, this is a mistake, and "
     "--choice final_norm=present reports it"
 )
+_WINDOWS = {"with-query": "its own among them", "beside-query": "besides its own"}
+WINDOWED = (
+    "assumed attention_window={}, as measured: a position sees as many as its window says, {}; if "
+    "you meant them {}, this is a mistake, and --choice attention_window={} reports it"
+)
 _IN_SINGLE = (("rms_arithmetic", "float32"), ("routing_arithmetic", "float32"))
 MOST = 6
 """The largest number of parameters that are named; more are counted."""
@@ -101,6 +106,9 @@ def assumed(
             yield denials[name]
         elif (name, value) == ("norm_variance", "unbiased"):
             yield UNBIASED
+        elif name == "attention_window" and value in _WINDOWS:
+            (other,) = _WINDOWS.keys() - {value}
+            yield WINDOWED.format(value, _WINDOWS[str(value)], _WINDOWS[other], other)
         elif paper is None and (name, value) in _IN_SINGLE:
             yield IN_SINGLE.format(name, name)
         elif paper not in (None, value):

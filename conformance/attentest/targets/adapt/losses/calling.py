@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from attentest.targets.adapt.code import Code
 from attentest.targets.adapt.components import squashed
-from attentest.targets.adapt.names import LOSS_MASK, LOSS_NUMBER, LOSS_SIZES
+from attentest.targets.adapt.losses.names import LOSS_MASK, LOSS_NUMBER, LOSS_SIZES
 from attentest.targets.adapt.reading import Reading
 from attentest_spec import Sizes, Unsupported
 

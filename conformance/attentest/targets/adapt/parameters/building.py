@@ -21,8 +21,12 @@ DISTINCT = Sizes(
     max_length=33,
     experts=6,
     chosen_experts=3,
+    window=48,
 )
-"""Sizes that are unlike, and no small multiple of each other, so that shapes tell roles apart."""
+"""Sizes that are unlike, and no small multiple of each other, so that shapes tell roles apart.
+
+No window ends within a text of them.
+"""
 
 _RETREATS: tuple[Mapping[str, int], ...] = (
     {},

@@ -1,5 +1,7 @@
 """The parameter map of code, of what it holds and of what its component should have."""
 
+from dataclasses import replace
+
 import torch
 from torch import nn
 
@@ -7,16 +9,29 @@ from attentest.targets.adapt.adapter import Adapter
 from attentest.targets.adapt.code import Code
 from attentest.targets.adapt.parameters.constant import holds_constants
 from attentest.targets.adapt.parameters.found import FoundTable, find_table
+from attentest.targets.adapt.parameters.storage import with_fewer_key_heads
 from attentest.targets.adapt.probing import SIZES, Probe
 from attentest.targets.adapt.reading import Reading
 from attentest.targets.adapt.unspecified.parameters import demand_use_of_inherited, demand_weights
+from attentest.targets.adapt.unspecified.windows import with_window
 from attentest.targets.epsilons import formula_without_weights, norm_of
 from attentest_spec import Choices
 from attentest_spec.parameters import shapes
 
 
 def table_of_code(code: Code, probe: Probe, adapter: Adapter, reading: Reading) -> FoundTable:
-    """Return the parameter map of code that has parameters, or should have some."""
+    """Return the parameter map of code that has parameters, or should have some.
+
+    It holds the choices that arguments of the code say, too: of key heads, and of windows.
+    """
+    found = with_window(code, probe, adapter, _found(code, probe, adapter, reading), reading)
+    if "kv_heads" not in code.known:
+        return found
+    choices = {**found.choices, "key_heads": "fewer"}  # wrong numbers show it no more
+    return replace(found, table=with_fewer_key_heads(found.table), choices=choices)
+
+
+def _found(code: Code, probe: Probe, adapter: Adapter, reading: Reading) -> FoundTable:
     needed = shapes(code.component, SIZES, Choices())
     held = isinstance(probe.built, nn.Module) and any(True for _ in probe.built.parameters())
     if code.component == "rms_norm" and not held:

@@ -1,16 +1,22 @@
-"""Recognises attention to near positions alone, which no probing call infers as a choice.
+"""Recognises attention to near positions alone, and measures what an argument for it counts.
 
 A short text does not show a window that is longer than it, and a clause may draw a longer one.
 """
 
 from dataclasses import replace
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from attentest.targets.adapt import probing
 from attentest.targets.adapt.adapter import Adapter
-from attentest.targets.adapt.probing import Given, Probe
+from attentest.targets.adapt.code import Code
+from attentest.targets.adapt.fillings import is_required
+from attentest.targets.adapt.parameters import FoundTable
+from attentest.targets.adapt.probing import SIZES, Given, Probe
+from attentest.targets.adapt.reading import Reading, Windowed
+from attentest.targets.signatures import constructor_arguments
 
 _LENGTH = 24
 """The positions of a probed text, of which all are moved; most clauses draw shorter ones."""
@@ -37,6 +43,92 @@ def window(probe: Probe, adapter: Adapter) -> str:
         if reached is not None and torch.equal(reached, one):
             return words
     return ""
+
+
+def with_window(
+    code: Code, probe: Probe, adapter: Adapter, found: FoundTable, reading: Reading
+) -> FoundTable:
+    """Return `found` with what the argument for a window counts, by short texts at two windows.
+
+    Raises Windowed where it counts something else.
+    """
+    if "window" not in code.known or "attention_window" in reading.choices:
+        return found
+    if counted := _counted(code, probe, adapter, reading):
+        return replace(found, choices={**found.choices, "attention_window": counted})
+    wide = _WINDOWS[0]
+    seen = _seen_within(code, probe, adapter, wide) or "all that its mask shows"
+    raise Windowed(
+        f"{code.name} is not judged as {code.component}: built with a window of {wide}, a position "
+        f"sees {seen}. --choice attention_window=NAME (in Python: choices={{'attention_window': "
+        f"NAME}}) says what is meant: with-query for {wide} positions, its own among them, "
+        f"beside-query for {wide + 1}."
+    )
+
+
+def with_window_left(
+    code: Code, probe: Probe, adapter: Adapter, reading: Reading
+) -> tuple[Code, Probe]:
+    """Return `code` with its window at its default where the argument for it counts nothing sure.
+
+    It is returned as it is where it has none, and where the window has to be given.
+    """
+    made = code.construction
+    if made is None or "window" not in code.known or "attention_window" in reading.choices:
+        return code, probe
+    kept = {own: one for own, one in made.fillings.items() if one.settles != {"window"}}
+    arguments = constructor_arguments(made.make)
+    given = any(is_required(arguments[own]) for own in made.fillings.keys() - kept)
+    if given or len(kept) == len(made.fillings) or _counted(code, probe, adapter, reading):
+        return code, probe
+    left = replace(made, fillings=kept)
+    return replace(code, construction=left, build=left), _built(probe, left(SIZES))
+
+
+def _built(probe: Probe, made: Any) -> Probe:
+    """Return `probe` of a module that was built otherwise."""
+    return replace(probe, built=made.to(probe.dtype).eval())
+
+
+def _counted(code: Code, probe: Probe, adapter: Adapter, reading: Reading) -> str:
+    """Return the choice that says what the argument for a window counts, "" for none."""
+    if reading.strict:
+        return ""
+    meanings = {
+        {wide: "with-query", wide + 1: "beside-query"}.get(_wide(code, probe, adapter, wide), "")
+        for wide in _WINDOWS
+    }
+    return meanings.pop() if len(meanings) == 1 else ""
+
+
+_WINDOWS = (4, 7)
+"""The windows that code is built with."""
+
+
+def _wide(code: Code, probe: Probe, adapter: Adapter, window: int) -> int:
+    """Return the number of positions that the last one sees in code with a window, 0 for others.
+
+    The first one may see the next, which is a mistake: more than that is a window to both sides.
+    """
+    with probing.undisturbed():
+        built = _built(probe, code.build(SIZES.but(window=window)))
+    reached = _reached(built, replace(adapter, causal=False), range(_LENGTH))
+    if reached is None or int(reached[:, 0].sum()) > 2:
+        return 0
+    last = reached[:, -1]
+    wide = int(last.sum())
+    return wide if bool(last[_LENGTH - wide :].all()) else 0
+
+
+def _seen_within(code: Code, probe: Probe, adapter: Adapter, wide: int) -> str:
+    """Return which positions a position sees where `code` is built with a window."""
+    with probing.undisturbed():
+        return window(_built(probe, code.build(SIZES.but(window=wide))), adapter)
+
+
+def _before(wide: int) -> str:
+    """Return the phrase on a window of earlier positions."""
+    return f"itself and the {wide - 1} position{'s' * (wide > 2)} before it alone"
 
 
 def _long(probe: Probe, adapter: Adapter) -> str:
@@ -69,7 +161,7 @@ def _bands(wide: int, length: int) -> dict[str, Tensor]:
     ahead = rows[None, :] - rows[:, None]
     number = f"{wide - 1} position{'s' * (wide > 2)}"
     return {
-        f"itself and the {number} before it alone": (ahead >= 0) & (ahead < wide),
+        _before(wide): (ahead >= 0) & (ahead < wide),
         f"the {number} to each side of it alone": ahead.abs() < wide,
     }
 
