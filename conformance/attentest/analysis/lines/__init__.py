@@ -35,11 +35,14 @@ class Locator:
         """Return the line at which the wrong answer among `steps` begins, None where unknown.
 
         A backend that was read with one mistake knows its line, which explains numbers that were
-        `compared` with the reference's. `counted` is the component whose parameters were counted.
+        `compared` with the reference's, unless another one is proved. `counted` is the component
+        whose parameters were counted.
         """
-        known: Location | None = getattr(subject.backend, "mistaken", None)
-        if known is not None and compared:
-            return known
+        known: Location | None = getattr(subject.backend, "mistaken", None) if compared else None
+        found = self._searched(subject, steps, counted)
+        return found if known is None or (found is not None and found.confirmed) else known
+
+    def _searched(self, subject: Subject, steps: Sequence[Step], counted: str) -> Location | None:
         if recorder(subject.backend) is None:  # nothing that could be recorded
             return None
         from attentest.analysis.lines.locate import locate

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from attentest.analysis.lines.alignment import Alignment
 from attentest.analysis.lines.explain import Explanation
+from attentest.analysis.lines.formula import Step
 from attentest.analysis.lines.recording import Operation, Place
 
 
@@ -35,6 +36,36 @@ def takes_each_once(place: Place) -> bool:
     uses = Counter(one.id for one in _values(function) if one.id in names)
     here = {one.id for one in _values(function) if one.id in names and _is_at(one, place.line)}
     return bool(here) and all(uses[one] == 1 for one in here)
+
+
+def knowing(
+    alignment: Alignment, operation: Operation, missing: set[int]
+) -> Iterator[tuple[int, Place]]:
+    """Yield the calls in which a value that is missing is known, the innermost first."""
+    look = alignment.case.recording(look_at=operation.number, own=alignment.own)
+    alignment.case.run(look)
+    for number, (place, arrays) in enumerate(zip(operation.places, look.seen_at, strict=False)):
+        pieces = (piece for one in arrays for piece in alignment.matcher.pieces(one))
+        if any(piece.step.number in missing for piece in pieces):
+            yield number, place
+
+
+def makers_of_branch(alignment: Alignment, operation: Operation, wrong: Step) -> list[Place]:
+    """Return the lines that made what `operation` takes and knew the residual input that it lacks.
+
+    `wrong` is the step that it lacks. There are none where it is no residual sum, and where the
+    line that takes the branch knows the residual input too.
+    """
+    if not wrong.name.endswith("residual sum"):
+        return []
+    for value in operation.inputs:
+        taken = {piece.step.number for piece in alignment.known.get(value.number, ())}
+        missing = {one.number for one in wrong.inputs} - taken
+        if value.made is None or len(missing) != 1:
+            continue
+        if not any(True for _ in knowing(alignment, operation, missing)):
+            return [place for _, place in knowing(alignment, value.made, missing)]
+    return []
 
 
 def giver_of_axis(operation: Operation, place: Place | None, said: Explanation) -> Place | None:

@@ -203,7 +203,8 @@ class Case:
         return not both or self._equal(answer.weights, self.expected.weights)
 
 
-_WITH_POSITIONS = ("positional_encoding", "model")
+WHOLE = ("model", "language_model")
+_WITH_POSITIONS = ("positional_encoding", *WHOLE)
 
 
 def wrong_calls(
@@ -241,7 +242,7 @@ def called(
 ) -> Iterator[Subject]:
     """Yield the backend after a call of `component`, without an exception, the simplest first."""
     kinds = ("none",) if component in _UNMASKED else ("none", "per-sample", "padding", "causal")
-    depths = (1, 2) if component in ("encoder", "decoder", "model") else (1,)
+    depths = (1, 2) if component in _STACKS else (1,)
     for layers, mask, settings in product(depths, kinds, _SETTINGS.get(component, ({},))):
         other = Subject(
             subject.backend,
@@ -257,7 +258,11 @@ def called(
         yield other
 
 
+_STACKS = ("encoder", "decoder", *WHOLE)
+
 _UNMASKED = (
+    "causal_layer",
+    "language_model",
     "positional_encoding",
     "embedding",
     "layer_norm",

@@ -5,11 +5,22 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-import numpy as np
-
 from attentest.analysis.lines.alignment import Alignment
-from attentest.analysis.lines.callers import differing_call, giver_of_axis, takes_each_once
-from attentest.analysis.lines.cases import TOLERANCES, Case, own_cases, slightly_wrong, wrong_calls
+from attentest.analysis.lines.callers import (
+    differing_call,
+    giver_of_axis,
+    knowing,
+    makers_of_branch,
+    takes_each_once,
+)
+from attentest.analysis.lines.cases import (
+    TOLERANCES,
+    WHOLE,
+    Case,
+    own_cases,
+    slightly_wrong,
+    wrong_calls,
+)
 from attentest.analysis.lines.earlier import (
     is_earliest,
     mask_made_before,
@@ -29,7 +40,7 @@ from attentest.analysis.lines.explain import (
 from attentest.analysis.lines.formula import Formula
 from attentest.analysis.lines.formula import Step as FormulaStep
 from attentest.analysis.lines.inputs import FRESH
-from attentest.analysis.lines.matching import is_mask
+from attentest.analysis.lines.matching import is_mask, is_rearranged
 from attentest.analysis.lines.readings import is_silent, readings, under
 from attentest.analysis.lines.recorders import is_jax
 from attentest.analysis.lines.recording import Operation, Place
@@ -174,7 +185,7 @@ def _of_effect(
 
 def _first(subject: Subject, component: str, method: str) -> Found | None:
     """Return the line of the first wrong call that can be cured, of any if none can."""
-    end = time.thread_time() + SECONDS * (LONGER if component == "model" else 1.0)
+    end = time.thread_time() + SECONDS * (LONGER if component in WHOLE else 1.0)
     best: Found | None = None
     for alignment in _aligned(own_cases(subject, component, method), end):
         for found in _read(alignment, end):
@@ -232,6 +243,8 @@ def _found(alignment: Alignment, end: float) -> Found | None:
     before = step_made_before(alignment, finding)
     if before is not None:
         place, proved = before, False
+    if makers := makers_of_branch(alignment, finding.operation, said.step):
+        place, proved = makers[0], proved and len(makers) == 1
     if said.exact and said.step.name == "causal mask":
         place = mask_made_before(alignment, finding) or place
     return Found(place, finding, said, choices, proved, confirmed=proved and same, covered=covered)
@@ -284,7 +297,7 @@ def _blamed(alignment: Alignment, finding: Finding, wrong: FormulaStep) -> Place
     missing = _missing(alignment, finding)
     if missing:
         missing |= {wrong.number} if is_mask(wrong.value) else set()  # that a caller hands in
-        able = list(_able(alignment, operation, missing))
+        able = list(knowing(alignment, operation, missing))
         later = next((place for number, place in able if number >= depth), None)
         if later is not None:
             return later
@@ -293,17 +306,11 @@ def _blamed(alignment: Alignment, finding: Finding, wrong: FormulaStep) -> Place
     if finding.argument is not None:
         common = _common(alignment, finding, finding.step) if finding.leaves_out else None
         return common or operation.places[depth]
-    elsewhere = wrong.part != finding.step.part and not _is_rearranged(wrong, finding.step)
+    elsewhere = wrong.part != finding.step.part and not is_rearranged(wrong, finding.step)
     if elsewhere or finding.leaves_out:
         inner = _within(alignment, operation, wrong)
         return inner or _common(alignment, finding, wrong) or operation.place
     return operation.place
-
-
-def _is_rearranged(wrong: FormulaStep, step: FormulaStep) -> bool:
-    """Say whether `step` has the numbers of `wrong`, as heads have those of their projection."""
-    own, others = (np.sort(one.value, axis=None) for one in (wrong, step))
-    return wrong in step.inputs and np.array_equal(own, others)
 
 
 def _within(alignment: Alignment, operation: Operation, wrong: FormulaStep) -> Place | None:
@@ -339,24 +346,12 @@ def _caller(alignment: Alignment, finding: Finding, depth: int) -> Place | None:
     number = differing_call(alignment, finding.operation)
     if number is None or number <= depth:
         return None
-    able = _able(alignment, finding.operation, _missing(alignment, finding))
+    able = knowing(alignment, finding.operation, _missing(alignment, finding))
     holders = [one for one, _ in able if one < number]
     places = finding.operation.places
     if all(takes_each_once(places[one]) for one in holders):
         return places[number]
     return None
-
-
-def _able(
-    alignment: Alignment, operation: Operation, missing: set[int]
-) -> Iterator[tuple[int, Place]]:
-    """Yield the calls in which a value that is missing is known, the innermost first."""
-    look = alignment.case.recording(look_at=operation.number, own=alignment.own)
-    alignment.case.run(look)
-    for number, (place, arrays) in enumerate(zip(operation.places, look.seen_at, strict=False)):
-        pieces = (piece for one in arrays for piece in alignment.matcher.pieces(one))
-        if any(piece.step.number in missing for piece in pieces):
-            yield number, place
 
 
 def _common(alignment: Alignment, finding: Finding, wrong: FormulaStep) -> Place | None:

@@ -193,3 +193,9 @@ def covered(steps: Iterable[Step], computed: set[int]) -> set[int]:
         if step.consumers and all(one.number in found for one in step.consumers):
             found.add(step.number)
     return found
+
+
+def is_rearranged(wrong: Step, step: Step) -> bool:
+    """Say whether `step` has the numbers of `wrong`, as heads have those of their projection."""
+    own, others = (np.sort(one.value, axis=None) for one in (wrong, step))
+    return wrong in step.inputs and np.array_equal(own, others)

@@ -10,6 +10,7 @@ from attentest.analysis.lines.formulas import layers, model
 from attentest.analysis.lines.formulas.attention import attention
 from attentest.analysis.lines.formulas.experts import mixture_of_experts
 from attentest.analysis.lines.formulas.feed_forward import feed_forward, wrapped
+from attentest.analysis.lines.formulas.language_model import causal_layer, language_model
 from attentest.analysis.lines.formulas.layer_norm import layer_norm
 from attentest.analysis.lines.formulas.loss import loss
 from attentest.analysis.lines.formulas.masks import causal, padding, whole_target_mask
@@ -52,6 +53,12 @@ class _Leaves:
         """Return the mask `name`, None where there is none."""
         value = self._inputs.get(name)
         return None if value is None else self._formula.leaf(name, value, "BHQK", f"the {name}")
+
+    def demand_none(self, *names: str) -> None:
+        """Raise KeyError where one of the inputs is given: the formula has no place for it."""
+        for name in names:
+            if self._inputs.get(name) is not None:
+                raise KeyError(name)
 
     def number(self, name: str) -> int:
         """Return the number `name`."""
@@ -96,6 +103,16 @@ def _model(formula: Formula, given: _Leaves) -> Step:
     return model.decode(formula, target, model.encode(formula, source), source)
 
 
+def _language_model(formula: Formula, given: _Leaves) -> Step:
+    given.demand_none("mask", "positions")
+    return language_model(formula, given("tokens", "BL"))
+
+
+def _causal_layer(formula: Formula, given: _Leaves) -> Step:
+    given.demand_none("mask", "positions")
+    return causal_layer(formula, given("x", "BLD"))
+
+
 def _decode(formula: Formula, given: _Leaves) -> Step:
     target, memory, source = given("target", "BT"), given("memory", "BSD"), given("source", "BS")
     return model.decode(formula, target, memory, source)
@@ -126,6 +143,8 @@ _COMPONENTS: Mapping[str, Callable[[Formula, _Leaves], Step]] = {
     "decoder_layer": _decoding(layers.decoder_layer),
     "decoder": _decoding(layers.decoder),
     "model": _model,
+    "causal_layer": _causal_layer,
+    "language_model": _language_model,
     "rotary": lambda formula, given: rotary(
         formula, "", given("x", "BHLE"), given.optional("positions", "BL")
     ),
