@@ -10,7 +10,12 @@ import numpy as np
 
 from attentest.harness.arithmetic import arithmetic, unrounded
 from attentest.harness.subject import Answer, Probe
-from attentest.harness.wrong_scores import SIGNS, of_rounded_logarithms, of_rounded_slopes
+from attentest.harness.wrong_scores import (
+    SIGNS,
+    of_rounded_logarithms,
+    of_rounded_slopes,
+    size_of_logarithms,
+)
 from attentest_spec import Choices
 from attentest_spec.components import inside
 from attentest_spec.contract import Input
@@ -152,7 +157,7 @@ def error_bound(
     unit = rounding(probe.precision, terms(probe, inputs))
     bound = unit * largest(expected) + least(probe.precision)
     case = _Case(probe, inputs, method, pick, choices or probe.subject.choices)
-    further = (_of_single_precision, _of_logarithms, _of_angles, _of_turns, _of_slopes)
+    further = (_of_single_precision, _of_logarithms, _of_losses, _of_angles, _of_turns, _of_slopes)
     for part in (_of_last_digits, *(further if rounded else ())):
         if 2 * difference <= bound:
             break  # the share of the tolerance that is reported is at most one half
@@ -263,6 +268,15 @@ def _of_logarithms(case: _Case) -> float:
             )
             worst = max(worst, largest(case.of(other, case.inputs) - case.expected))
     return worst
+
+
+def _of_losses(case: _Case) -> float:
+    """Return the error that the rounding of logarithms may make to a loss."""
+    if case.probe.component != "loss":
+        return 0.0
+    output, target = (np.asarray(one) for one in case.inputs)
+    unit = epsilon(arithmetic(case.probe, case.choices))
+    return unit * size_of_logarithms(case.choices, output, target)
 
 
 def _of_angles(case: _Case) -> float:

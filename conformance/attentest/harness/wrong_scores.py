@@ -1,10 +1,10 @@
-"""Softmaxes of scores that are wrong by what the rounding of a constant, or a logarithm, makes."""
+"""What the rounding of a constant, or of a logarithm, makes of softmaxes and of losses."""
 
 from typing import Annotated
 
 import numpy as np
 
-from attentest_spec import Setting
+from attentest_spec import Choices, Setting
 from attentest_spec.attention import softmax
 from attentest_spec.relative_bias import relative_bias
 from attentest_spec.setting import Array
@@ -43,3 +43,19 @@ def of_rounded_slopes(
         raw = raw + unit * SIGNS[rng.integers(2, size=(len(bias), 1, 1))] * bias
     exact: Array = softmax(raw)
     return exact
+
+
+def size_of_logarithms(
+    choices: Choices, output: Annotated[Array, "B T V"], target: Annotated[Array, "B T"]
+) -> float:
+    """Return the size of the logarithms in a loss of `output` (B, T, V) for `target` (B, T).
+
+    The logarithm of a sum of exponentials is subtracted from a logit, and the entropy from a
+    cross-entropy: each is rounded by its own size, while the difference may be far smaller.
+    """
+    words = float(np.log(output.shape[-1]))
+    size = words * (choices.loss_measure == "divergence")
+    if choices.loss_input == "logits":
+        peaks = np.abs(output.astype(np.float64).max(axis=-1))
+        size += words + float(peaks[np.isfinite(peaks)].max(initial=0.0))
+    return size * (1 if choices.loss_normaliser == "tokens" else target.size)
