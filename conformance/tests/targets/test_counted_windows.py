@@ -6,6 +6,9 @@ import pytest
 from mistaken_code import adapted, asked, broken, edited
 from proof import share
 
+from attentest.judging.bench import Bench
+from attentest.judging.judge import judge
+
 ATTENTION = """
 import torch
 from torch import nn
@@ -135,3 +138,15 @@ def test_a_window_that_counts_something_else_is_one_question(
     (tmp_path / "own.py").write_text(edited(ATTENTION, edit))
     text = asked(f"{tmp_path / 'own.py'}:LocalAttention", **reading)
     assert "with-query for 4 positions" in text
+
+
+def test_wrong_window_has_one_line_in_double_and_in_half_precision(tmp_path: Path) -> None:
+    choices = {"attention_window": "with-query"}
+    bench = Bench(adapted(tmp_path, NAMES[ATTENTION], edited(ATTENTION, BESIDE), choices=choices))
+    names = ("formula", "half-precision")
+    exact, coarse = (judge(bench, f"multi_head_attention.{name}").location for name in names)
+    assert exact is not None
+    assert coarse is not None
+    assert (exact.line, exact.confirmed) == (coarse.line, True)
+    assert "behind > self.window_size" in exact.code
+    assert not coarse.confirmed
