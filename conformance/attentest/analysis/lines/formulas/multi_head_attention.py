@@ -119,7 +119,10 @@ def _with_own(
     own = own_mask(Setting(formula.sizes, choices), length, length)
     if own is None:
         return mask
-    later = causal(formula, length) if choices.attention_window == "none" else _seen(formula, own)
+    if choices.attention_window == "none":
+        later = causal(formula, length)
+    else:
+        later = _seen(formula, choices, own)
     if mask is None:
         return later
     return formula.step(
@@ -137,9 +140,30 @@ def _with_own(
     )
 
 
-def _seen(formula: Formula, own: Array) -> Step:
-    text = "the keys inside of the window"
-    return formula.step("", "window", lambda: own, text=text, axes="BHQK")
+def _seen(formula: Formula, choices: Choices, own: Array) -> Step:
+    """Add which keys are inside of the window of each query, which is among them."""
+    length, wide = own.shape[-1], formula.sizes.window
+
+    def other(window: int) -> Array:
+        mask = own_mask(Setting(formula.sizes.but(window=window), choices), length, length)
+        return own if mask is None else mask
+
+    return formula.step(
+        "",
+        "window",
+        lambda: own,
+        text="the keys inside of the window",
+        axes="BHQK",
+        mistakes=[
+            Mistake("one key more than the window has", lambda: other(wide + 1)),
+            Mistake("one key less than the window has", lambda: other(wide - 1)),
+            Mistake("all keys up to the query, without a window", lambda: np.tril(own | True)),
+            Mistake(
+                "the keys of the window and those after the query",
+                lambda: own | ~np.tril(np.ones_like(own)),
+            ),
+        ],
+    )
 
 
 def _packed(formula: Formula, part: str, several: Sequence[Step]) -> None:
