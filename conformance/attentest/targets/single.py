@@ -128,11 +128,19 @@ def in_single(
     is_explained = trust.explained(findings)
     if is_explained and _rounds_its_scale(backend, known):
         return limits, identify(rounded)
-    if is_explained and fits_at(backend, known, **uneven) is not False:
+    if is_explained and not any(_differs(backend, known, uneven, masked=m) for m in (False, True)):
         return None
     kept = {name: one for name, one in findings.items() if one.status != NONE_FITS}
     is_mistaken = watch.rounded and not is_explained
     return (limits, kept) if is_mistaken or fits_at(rounded, known, **uneven) else None
+
+
+def _differs(backend: Backend, known: Choices, sizes: Mapping[str, int], *, masked: bool) -> bool:
+    """Say whether `backend` is seen to compute other numbers than `known` give, at other sizes.
+
+    Code may round its scores where it gets a mask, and nowhere else.
+    """
+    return fits_at(backend, known, masked=masked, **sizes) is False
 
 
 def _rounds_its_scale(backend: Backend, known: Choices) -> bool:

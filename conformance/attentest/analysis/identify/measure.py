@@ -232,8 +232,13 @@ def _with_slopes(subject: Subject, component: str, found: Choices) -> Choices:
     return found
 
 
-def fits_at(backend: Backend, choices: Choices, **changes: int) -> bool | None:
-    """Return whether `choices` explain the largest component at other sizes, None if unknown."""
+def fits_at(
+    backend: Backend, choices: Choices, *, masked: bool = False, **changes: int
+) -> bool | None:
+    """Return whether `choices` explain the largest component at other sizes, None if unknown.
+
+    Where it is `masked`, masks that hide nothing are given as well.
+    """
     (*_, component) = [name for name in COMPONENTS if name in backend.components]
     subject = Subject(asking(backend, choices), choices=choices, precision=backend.limits.finest)
     sizes = backend.limits.fitted(sizes_for(subject).but(**changes))
@@ -241,7 +246,7 @@ def fits_at(backend: Backend, choices: Choices, **changes: int) -> bool | None:
         probe = subject.part(component, sizes)
     except (Absent, BackendError, Violation):
         return None
-    part = Part(component, probe, choices)
+    part = Part(component, probe, choices, masked)
     # A sequence of one has the first position alone, whose sines and cosines are not rounded.
     head = max(1, sizes.d_model // sizes.heads)
     given = [part.inputs(length=length, head=head) for length in (3, 1)]
