@@ -128,7 +128,7 @@ def shapes_of_images(thing: type[nn.Module], module: nn.Module) -> Iterator[tupl
     if code and "patch" not in code and "image" not in code and "img" not in code:
         return
     held = [one.default for one in named if isinstance(one.default, int | tuple | list)]
-    pairs = [tuple(one) if isinstance(one, tuple | list) else (one, one) for one in held]
+    pairs = [tuple(one)[-2:] if isinstance(one, tuple | list) else (one, one) for one in held]
     usual = [(one, one) for one in (IMAGES["imagesize"], *_SIZES)]
     channels = dict.fromkeys([*(one.in_channels for one in convolutions[:1]), 3, 1])
     for pair, number in product(dict.fromkeys([*pairs, *usual]), channels):
