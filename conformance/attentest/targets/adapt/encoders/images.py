@@ -70,11 +70,14 @@ class ImageWrapping(Wrapping):
         return not seen.several and width == self.sizes.d_model and self._has_rows(lead)
 
     def enters(self, path: str) -> bool:
-        """Say whether a call gives the module at `path` rows as wide as the model, and no more."""
+        """Say whether a call gives the module at `path` rows as wide as the model, and no more.
+
+        A mask that is None is nothing.
+        """
         given: list[Any] = []
 
         def enter(call: Callable[..., Any], *args: Any, **named: Any) -> Any:
-            given.append([*args, *named.values()])
+            given.append([one for one in (*args, *named.values()) if one is not None])
             return call(*args, **named)
 
         inside = self.module.get_submodule(path)
@@ -84,6 +87,11 @@ class ImageWrapping(Wrapping):
             return False
         *lead, width = given[0][0].shape
         return width == self.sizes.d_model and self._has_rows(lead)
+
+    def alone(self, path: str) -> inspect.Signature:
+        """Return the signature of the module at `path` with its rows, and nothing else."""
+        own = inspect.signature(self.module.get_submodule(path).forward)
+        return own.replace(parameters=[*own.parameters.values()][:1])
 
     def _has_rows(self, lead: list[int]) -> bool:
         return len(lead) == 2 and BATCH in lead and max(lead) >= _LEAST
