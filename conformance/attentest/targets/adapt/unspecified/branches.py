@@ -45,7 +45,8 @@ def of_norms(seen: Observed, component: str) -> str:
     if not _is_near(sample.output, x + np.sum(added, axis=0)):
         return ""
     names = " and ".join(one.path for one in norms)
-    return f"{names} norm what a sublayer returns before it is added, {_ALONE}"
+    verb = "norms" if len(norms) == 1 else "norm"
+    return f"{names} {verb} what a sublayer returns before it is added, {_ALONE}"
 
 
 def of_stack(found: FoundTable, component: str) -> str:
