@@ -4,7 +4,7 @@ The parameters come first: the structure that the part accepts. Each structure i
 arithmetics that it may round in, and, where none explains it, with positions inside attention.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 
@@ -232,13 +232,19 @@ def _with_slopes(subject: Subject, component: str, found: Choices) -> Choices:
     return found
 
 
-def fits_at(
-    backend: Backend, choices: Choices, *, masked: bool = False, **changes: int
-) -> bool | None:
-    """Return whether `choices` explain the largest component at other sizes, None if unknown.
+def fits_at(backend: Backend, choices: Choices, **changes: int) -> bool | None:
+    """Return whether `choices` explain the largest component at other sizes, None if unknown."""
+    return _fits(backend, choices, changes, masked=False)
 
-    Where it is `masked`, masks that hide nothing are given as well.
-    """
+
+def fits_masked_at(backend: Backend, choices: Choices, **changes: int) -> bool | None:
+    """Return what :func:`fits_at` does, of calls with masks that hide nothing."""
+    return _fits(backend, choices, changes, masked=True)
+
+
+def _fits(
+    backend: Backend, choices: Choices, changes: Mapping[str, int], *, masked: bool
+) -> bool | None:
     (*_, component) = [name for name in COMPONENTS if name in backend.components]
     subject = Subject(asking(backend, choices), choices=choices, precision=backend.limits.finest)
     sizes = backend.limits.fitted(sizes_for(subject).but(**changes))

@@ -28,7 +28,7 @@ from attentest.targets.adapt.names import RATIO, SIZES
 from attentest.targets.adapt.objects import parts
 from attentest.targets.adapt.objects.compared_words import attempts_of_words, names_file
 from attentest.targets.adapt.objects.configuration import Fields, holds_settings
-from attentest.targets.adapt.objects.derived_heads import with_derived_heads
+from attentest.targets.adapt.objects.derived_heads import derived_heads
 from attentest.targets.adapt.objects.groups_of_fields import fields_and_groups
 from attentest.targets.adapt.objects.left_out import said_of
 from attentest.targets.adapt.objects.made_settings import made_settings
@@ -215,7 +215,9 @@ def construction(thing: Callable[..., Any], component: str, reading: Reading) ->
         raise _question(thing, component, unknown, read.values())
     given = {own: filling for own, filling in read.items() if filling is not None}
     held = frozenset(arguments).union(*(one.arguments for one in inner.values()))
-    return with_derived_heads(Construction(thing, given, held))
+    made = Construction(thing, given, held)
+    heads = {} if "heads" in made.known else derived_heads(given, made)
+    return dataclasses.replace(made, fillings={**given, **heads})
 
 
 def _activations_by_name(

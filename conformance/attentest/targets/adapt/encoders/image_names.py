@@ -19,7 +19,7 @@ _CHANNELS = words(
 )
 _LOOSE_CHANNELS = words("channels inchannels inputchannels cin inch inc channel inchannel cdim")
 SHAPES = [*IMAGE_SIZE, *PATCH_SIZE]
-"""What may be given as a shape, with an axis for the height and one for the width."""
+"""Settings that may be given as a shape, with an axis for the height and one for the width."""
 IMAGES: Mapping[str, int] = {
     **dict.fromkeys(IMAGE_SIZE, 16),
     **dict.fromkeys(("height", "width"), 16),

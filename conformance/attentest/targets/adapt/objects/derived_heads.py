@@ -1,8 +1,8 @@
 """Numbers of heads that code derives: from the width of the model, and that of a head."""
 
 import dataclasses
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from torch import nn
 
@@ -10,29 +10,28 @@ from attentest.targets.adapt.components import squashed
 from attentest.targets.adapt.fillings import HEAD_WIDTH_CODE, Filling
 from attentest.targets.adapt.names import SIZES as NAMES
 from attentest.targets.adapt.probing import SIZES, undisturbed
-
-if TYPE_CHECKING:
-    from attentest.targets.adapt.construction import Construction
+from attentest_spec import Sizes
 
 
-def with_derived_heads(made: "Construction") -> "Construction":
-    """Return `made`, with heads as a size where its parts hold their number, by its name.
+def derived_heads(
+    fillings: Mapping[str, Filling], build: Callable[[Sizes], Any]
+) -> dict[str, Filling]:
+    """Return the widths of a head among `fillings`, as what settles the number of heads.
 
-    It is built with the width of a head then, and with no number of heads.
+    That holds where what `build` makes has their number by its name; nothing is returned else.
     """
-    widths = {own: one for own, one in made.fillings.items() if one.code == HEAD_WIDTH_CODE}
-    if not widths or "heads" in made.known or not _holds_heads(made):
-        return made
-    settled: Mapping[str, Filling] = {
+    widths = {own: one for own, one in fillings.items() if one.code == HEAD_WIDTH_CODE}
+    if not widths or not _holds_heads(build):
+        return {}
+    return {
         own: dataclasses.replace(one, settles=frozenset(["heads"])) for own, one in widths.items()
     }
-    return dataclasses.replace(made, fillings={**made.fillings, **settled})
 
 
-def _holds_heads(made: "Construction") -> bool:
+def _holds_heads(build: Callable[[Sizes], Any]) -> bool:
     try:
         with undisturbed():
-            built = made(SIZES)
+            built = build(SIZES)
     except Exception:  # code that a user wrote may raise anything
         return False
     parts = built.modules() if isinstance(built, nn.Module) else ()
