@@ -215,9 +215,9 @@ def construction(thing: Callable[..., Any], component: str, reading: Reading) ->
         raise _question(thing, component, unknown, read.values())
     given = {own: filling for own, filling in read.items() if filling is not None}
     held = frozenset(arguments).union(*(one.arguments for one in inner.values()))
-    made = Construction(thing, given, held)
-    heads = {} if "heads" in made.known else derived_heads(given, made)
-    return dataclasses.replace(made, fillings={**given, **heads})
+    plain = Construction(thing, given, held)
+    heads = {} if "heads" in plain.known else derived_heads(given, plain)
+    return dataclasses.replace(plain, fillings={**given, **heads})
 
 
 def _activations_by_name(
