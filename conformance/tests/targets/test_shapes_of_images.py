@@ -133,6 +133,46 @@ def test_width_by_the_name_of_a_part_is_no_part(tmp_path):
     assert "ffn=d_ff" in "\n".join(backend.understood)
 
 
+ONE_ATTENTION = """
+import torch
+from torch import nn
+
+
+class Attention(nn.Module):
+    def __init__(self, d_model, heads):
+        super().__init__()
+        self.heads = heads
+        self.q, self.k, self.v, self.fc = (nn.Linear(d_model, d_model) for _ in range(4))
+
+    def forward(self, q, k, v, mask=None):
+        q, k, v = (
+            one(x).unflatten(-1, (self.heads, -1)).transpose(1, 2)
+            for one, x in ((self.q, q), (self.k, k), (self.v, v))
+        )
+        scores = q @ k.mT / q.size(-1) ** 0.5
+        scores = scores if mask is None else scores.masked_fill(~mask, -1e9)
+        return self.fc((scores.softmax(-1) @ v).transpose(1, 2).flatten(2))
+
+
+class DecoderLayer(nn.Module):
+    def __init__(self, d_model, heads, d_ff):
+        super().__init__()
+        self.att = Attention(d_model, heads)
+        self.norms = nn.ModuleList([nn.LayerNorm(d_model) for _ in range(3)])
+        self.ff = nn.Sequential(nn.Linear(d_model, d_ff), nn.ReLU(), nn.Linear(d_ff, d_model))
+
+    def forward(self, x, memory, memory_mask, mask):
+        x = self.norms[0](x + self.att(x, x, x, mask))
+        x = self.norms[1](x + self.att(x, memory, memory, memory_mask))
+        return self.norms[2](x + self.ff(x))
+"""
+
+
+def test_one_attention_for_target_and_memory_is_a_question_that_names_it(tmp_path):
+    with pytest.raises(Unclear, match="called twice: one attention for the target and"):
+        adapted(tmp_path, "DecoderLayer", ONE_ATTENTION)
+
+
 def test_language_model_that_fills_in_tokens_is_an_encoder(tmp_path):
     folder = write_files(tmp_path, widths=WIDTHS)
     found = {one.name: one.component for one in members(str(folder / "widths.py"))}
