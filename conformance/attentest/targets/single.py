@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
 from attentest.analysis.identify import NONE_FITS, Finding, identify
-from attentest.analysis.identify.measure import fits_at
+from attentest.analysis.identify.measure import fits_at, fits_masked_at
 from attentest.analysis.identify.reach import ARITHMETICS
 from attentest.targets.adapt import trust
 from attentest.targets.adapt.probing import undisturbed
@@ -128,11 +128,19 @@ def in_single(
     is_explained = trust.explained(findings)
     if is_explained and _rounds_its_scale(backend, known):
         return limits, identify(rounded)
-    if is_explained and fits_at(backend, known, **uneven) is not False:
+    if is_explained and _fits_with_masks(backend, known, uneven):
         return None
     kept = {name: one for name, one in findings.items() if one.status != NONE_FITS}
     is_mistaken = watch.rounded and not is_explained
     return (limits, kept) if is_mistaken or fits_at(rounded, known, **uneven) else None
+
+
+def _fits_with_masks(backend: Backend, known: Choices, sizes: Mapping[str, int]) -> bool:
+    """Say whether `known` give the numbers of `backend` at other sizes, as far as it is seen.
+
+    Code may round its scores where it gets a mask, and nowhere else.
+    """
+    return all(fits(backend, known, **sizes) is not False for fits in (fits_at, fits_masked_at))
 
 
 def _rounds_its_scale(backend: Backend, known: Choices) -> bool:

@@ -4,7 +4,7 @@ The parameters come first: the structure that the part accepts. Each structure i
 arithmetics that it may round in, and, where none explains it, with positions inside attention.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 
@@ -235,6 +235,17 @@ def _with_slopes(subject: Subject, component: str, found: Choices) -> Choices:
 
 def fits_at(backend: Backend, choices: Choices, **changes: int) -> bool | None:
     """Return whether `choices` explain the largest component at other sizes, None if unknown."""
+    return _fits(backend, choices, changes, masked=False)
+
+
+def fits_masked_at(backend: Backend, choices: Choices, **changes: int) -> bool | None:
+    """Return what :func:`fits_at` does, of calls with masks that hide nothing."""
+    return _fits(backend, choices, changes, masked=True)
+
+
+def _fits(
+    backend: Backend, choices: Choices, changes: Mapping[str, int], *, masked: bool
+) -> bool | None:
     (*_, component) = [name for name in COMPONENTS if name in backend.components]
     subject = Subject(asking(backend, choices), choices=choices, precision=backend.limits.finest)
     sizes = backend.limits.fitted(sizes_for(subject).but(**changes))
@@ -242,7 +253,7 @@ def fits_at(backend: Backend, choices: Choices, **changes: int) -> bool | None:
         probe = subject.part(component, sizes)
     except (Absent, BackendError, Violation):
         return None
-    part = Part(component, probe, choices)
+    part = Part(component, probe, choices, masked)
     # A sequence of one has the first position alone, whose sines and cosines are not rounded.
     head = max(1, sizes.d_model // sizes.heads)
     given = [part.inputs(length=length, head=head) for length in (3, 1)]

@@ -42,11 +42,15 @@ def rotary_sizes(sizes: Sizes, limit: int | None) -> Sizes:
 
 @dataclass(frozen=True)
 class Part:
-    """A built component, the choices its parameters show, and the others known so far."""
+    """A built component, the choices its parameters show, and the others known so far.
+
+    A `masked` one is given masks that hide nothing where it may do without.
+    """
 
     component: str
     probe: Probe
     choices: Choices
+    masked: bool = False
 
     @property
     def width(self) -> int:
@@ -139,7 +143,8 @@ class Part:
 
     def _kept(self, keys: int, role: str) -> Array | None:
         kinds = self.probe.subject.limits.masks_of(role)
-        return None if "none" in kinds else np.ones((1, 1, 1, keys), dtype=bool)
+        spared = "none" in kinds and not (self.masked and "padding" in kinds)
+        return None if spared else np.ones((1, 1, 1, keys), dtype=bool)
 
 
 def _small_gradients() -> tuple[Input, ...]:

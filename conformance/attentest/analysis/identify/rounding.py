@@ -9,6 +9,7 @@ from attentest.harness.relative_rounding import exceeds_rounding, with_zeros
 from attentest.harness.tolerances import as_floats
 from attentest_spec import Choices
 from attentest_spec.contract import Input
+from attentest_spec.setting import Floats
 
 
 def contradiction(part: Part, axis: str, width: int) -> str:
@@ -46,9 +47,9 @@ def rounds_equal_scores(part: Part) -> bool:
     """Say whether the softmax rounds to float32 where all scores are 0, and nothing else shows.
 
     Positions that turn queries of zeros change nothing, in whatever precision their tables are.
+    Those that are added round as well, which large embeddings hide.
     """
-    drawn = part.drawn()
-    still = {name: np.zeros_like(one) if "query" in name else one for name, one in drawn.items()}
+    still = part.tied({name: _without_scores(name, one) for name, one in part.drawn().items()})
     exact = part.choices.but(softmax_arithmetic="as-computed", rotary_arithmetic="as-computed")
     try:
         station = Station.of(part.probe, still, part.inputs())
@@ -56,6 +57,17 @@ def rounds_equal_scores(part: Part) -> bool:
         return single and not station.fits(exact)
     except (Absent, BackendError, Violation):
         return False
+
+
+def _without_scores(name: str, values: Floats) -> Floats:
+    """Return the parameter `name`, without any effect of queries, and large in an embedding."""
+    if "query" in name:
+        return np.zeros_like(values)
+    return values * _LARGE if "embedding" in name else values
+
+
+_LARGE = 1e4
+"""The factor of embeddings next to which the rounding of positions does not show."""
 
 
 def _is_no_rounding(part: Part) -> bool:

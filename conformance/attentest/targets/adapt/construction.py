@@ -28,6 +28,7 @@ from attentest.targets.adapt.names import RATIO, SIZES
 from attentest.targets.adapt.objects import parts
 from attentest.targets.adapt.objects.compared_words import attempts_of_words, names_file
 from attentest.targets.adapt.objects.configuration import Fields, holds_settings
+from attentest.targets.adapt.objects.derived_heads import derived_heads
 from attentest.targets.adapt.objects.groups_of_fields import fields_and_groups
 from attentest.targets.adapt.objects.left_out import said_of
 from attentest.targets.adapt.objects.made_settings import made_settings
@@ -43,7 +44,7 @@ from attentest.targets.adapt.objects.settings import (
     settings_classes,
     several_settings,
 )
-from attentest.targets.adapt.objects.shapes import of_the_last_axis
+from attentest.targets.adapt.objects.shapes import as_shape
 from attentest.targets.adapt.probing import SIZES as PROBED
 from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.adapt.reading import Attempt, Reading, Unclear, own_recipe
@@ -183,9 +184,7 @@ def construction(thing: Callable[..., Any], component: str, reading: Reading) ->
         if chosen := parts.class_given(thing, parameter, reading.given.get(own)):
             inner[own] = construction(chosen, component, reading)
     read = {
-        own: of_the_last_axis(
-            thing, one, component, filling_of(own, one, component, reading, arguments)
-        )
+        own: as_shape(thing, one, component, filling_of(own, one, component, reading, arguments))
         for own, one in arguments.items()
     } | {own: _held(one) for own, one in inner.items()}
     unknown = [own for own, one in read.items() if one is None and is_required(arguments[own])]
@@ -214,11 +213,11 @@ def construction(thing: Callable[..., Any], component: str, reading: Reading) ->
         read[unknown.pop()] = last
     if unknown:
         raise _question(thing, component, unknown, read.values())
-    return Construction(
-        thing,
-        {own: filling for own, filling in read.items() if filling is not None},
-        frozenset(arguments).union(*(one.arguments for one in inner.values())),
-    )
+    given = {own: filling for own, filling in read.items() if filling is not None}
+    held = frozenset(arguments).union(*(one.arguments for one in inner.values()))
+    plain = Construction(thing, given, held)
+    heads = {} if "heads" in plain.known else derived_heads(given, plain)
+    return dataclasses.replace(plain, fillings={**given, **heads})
 
 
 def _activations_by_name(

@@ -35,7 +35,7 @@ from attentest.targets.adapt.names import (
     words,
 )
 from attentest.targets.adapt.reading import Reading
-from attentest.targets.models.size_names import size_by_words
+from attentest.targets.models.size_names import LONE_WIDTHS, size_by_words
 from attentest.targets.signatures import is_accelerator
 from attentest_spec import Sizes, Unsupported
 from attentest_spec.components import inside
@@ -97,7 +97,7 @@ def filling_of(
         or is_head_width(name, parameter.default, arguments)
         or (component == "attention" and _is_lone_width(name, arguments))
     ):
-        return Filling("d_model/heads", head_width, code="head_width(sizes)")
+        return Filling("d_model/heads", head_width, code=HEAD_WIDTH_CODE)
     if name in KEY_HEADS and component == "multi_head_attention":
         return Filling("kv_heads", key_heads, frozenset(["kv_heads"]), _KEY_HEADS)
     if name in WINDOW and component == "multi_head_attention" and _is_window(parameter):
@@ -150,9 +150,12 @@ def _of_images(name: str, parameter: inspect.Parameter) -> Filling | None:
 def is_head_width(name: str, default: Any, arguments: Collection[str]) -> bool:
     """Say whether an argument such as `k_dim=64` is the width of a head, and not that of the keys.
 
-    It has a number by default, and others say the width of the model and the number of heads.
+    It has a number by default, and others say the width of the model and the number of heads. An
+    `h_size` next to the width of the model is one where no other says the number of heads.
     """
     held = [squashed(one) for one in arguments]
+    if name == "hsize" and not {*held} & {*SIZES["heads"]}:
+        return any(one in WIDTH and one not in LONE_WIDTHS for one in held)
     return (
         name in ("kdim", "vdim", "qdim", "keydim", "valuedim")
         and type(default) is int
@@ -179,6 +182,9 @@ WIDER_INNER = Filling(
     frozenset(["d_ff"]),
     "(3 * sizes.d_ff + 1) // 2",
 )
+
+
+HEAD_WIDTH_CODE = "head_width(sizes)"
 
 
 def head_width(sizes: Sizes) -> int:

@@ -226,7 +226,7 @@ SIZES: Mapping[str, Sequence[str]] = {
     "dropout": words(
         "dropout p drop dropoutrate dropoutp attndrop attndropout residpdrop dropprob pdrop "
         "attentiondropout activationdropout reludropout residdropout projdrop ffndropout pdropout "
-        "dropoutprob attndropoutprob attnpdrop residualdropout hiddendropoutprob "
+        "drate dropoutprob attndropoutprob attnpdrop residualdropout hiddendropoutprob "
         "attentionprobsdropoutprob"
     ),
 }

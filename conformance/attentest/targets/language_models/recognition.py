@@ -24,8 +24,11 @@ from attentest.targets.language_models.inference import called
 from attentest.targets.language_models.mistaken import means_order
 from attentest.targets.language_models.probing import probe_of
 
-_MASKED = re.compile(r"masked(lm|languagemodel)|mlm$")
-"""Names of models that fill in tokens: their files may speak of later ones all the same."""
+_MASKED = re.compile(r"masked(lm|languagemodel)|mlm$|bert(?!.*decod)")
+"""Names of models that fill in tokens: their files may speak of later ones all the same.
+
+They are decoder-only where their numbers alone show it.
+"""
 
 _OF_DECODERS = ("decoderinputids", "decoderinput")
 """Arguments that only models of two sides have, where they can be left out, too."""
@@ -51,7 +54,8 @@ def is_language_model(thing: Any, reading: Reading, name: str) -> bool:
     own = name or thing.__name__
     if component_named(own) not in ("", "model", "decoder") or not takes_tokens_alone(thing):
         return False
-    named = NAMED.search(squashed(own)) is not None
+    fills = _MASKED.search(squashed(own)) is not None
+    named = NAMED.search(squashed(own)) is not None and not fills
     parts = parts_near(thing, {}).values()  # a head may get the body that embeds
     if not named and not any(_EMBEDS.search(_source(one)) for one in (thing, *parts)):
         return False
@@ -66,7 +70,7 @@ def is_language_model(thing: Any, reading: Reading, name: str) -> bool:
         return True
     goes_on = means_order(model, thing) or bool(cache_argument(model))  # or by a mask that is given
     goes_on = goes_on or _FAMILIES.match(squashed(own)) is not None
-    return goes_on and not _MASKED.search(squashed(own))
+    return goes_on and not fills
 
 
 def takes_tokens_alone(thing: type[nn.Module]) -> bool:

@@ -30,6 +30,7 @@ from attentest.targets.adapt.names import (
     SIZES,
 )
 from attentest.targets.adapt.objects.configuration import Fields
+from attentest.targets.adapt.objects.parts import takes_itself
 from attentest.targets.adapt.objects.settings import (
     is_configuration,
     is_made_of_settings,
@@ -279,6 +280,7 @@ class _Options:
             name
             for name, one in classes.items()
             if issubclass(one, nn.Module) and wanted and component_named(name) == wanted
+            if not takes_itself(one, own)
         ]
         return (made[0], wanted if wanted in ("encoder", "decoder") else side) if made else ()
 

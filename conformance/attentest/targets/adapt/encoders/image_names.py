@@ -7,15 +7,19 @@ from attentest.targets.adapt.names import words
 IMAGE_SIZE = words(
     "imagesize imgsize imageheight imagewidth imgheight imgwidth imageresolution inputresolution "
     "imgresolution imageres imgres imgdim imagedim inputsize inputresolution resolution "
-    "imsize imres imheight imwidth imgsz imagesz imdim imageshape imgshape imshape"
+    "imsize imres imheight imwidth imgsz imagesz imdim imageshape imgshape imshape inputshape"
 )
 """The height and width of images."""
-PATCH_SIZE = words("patchsize patchheight patchwidth patchdim patchlen psize patch")
+PATCH_SIZE = words(
+    "patchsize patchheight patchwidth patchdim patchlen psize patch patchshape patchsz"
+)
 _CHANNELS = words(
     "imchannels imgchannels imagechannels numchannels nchannels inchans inchan colorchannels "
     "numinputchannels"
 )
-_LOOSE_CHANNELS = words("channels inchannels inputchannels cin inch inc channel inchannel")
+_LOOSE_CHANNELS = words("channels inchannels inputchannels cin inch inc channel inchannel cdim")
+SHAPES = [*IMAGE_SIZE, *PATCH_SIZE]
+"""Settings that may be given as a shape, with an axis for the height and one for the width."""
 IMAGES: Mapping[str, int] = {
     **dict.fromkeys(IMAGE_SIZE, 16),
     **dict.fromkeys(("height", "width"), 16),
@@ -30,7 +34,13 @@ def is_of_images(own: str, held: Collection[str]) -> bool:
     """Say whether an argument by the name `own` is about images, beside the arguments `held`."""
     if own in ("height", "width"):  # a width alone is that of the model
         return {"height", "width"} <= set(held)
-    if own in _LOOSE_CHANNELS or own in ("inputsize", "resolution", "patch", "patchdim"):
+    if own in _LOOSE_CHANNELS or own in (
+        "inputsize",
+        "inputshape",
+        "resolution",
+        "patch",
+        "patchdim",
+    ):
         sized = [*IMAGE_SIZE, *PATCH_SIZE]
         return any(one in sized and one != own for one in held)
     return own in IMAGES

@@ -70,11 +70,14 @@ class ImageWrapping(Wrapping):
         return not seen.several and width == self.sizes.d_model and self._has_rows(lead)
 
     def enters(self, path: str) -> bool:
-        """Say whether a call gives the module at `path` rows as wide as the model, and no more."""
+        """Say whether a call gives the module at `path` rows as wide as the model, and no more.
+
+        A mask that is None is nothing.
+        """
         given: list[Any] = []
 
         def enter(call: Callable[..., Any], *args: Any, **named: Any) -> Any:
-            given.append([*args, *named.values()])
+            given.append([one for one in (*args, *named.values()) if one is not None])
             return call(*args, **named)
 
         inside = self.module.get_submodule(path)
@@ -84,6 +87,11 @@ class ImageWrapping(Wrapping):
             return False
         *lead, width = given[0][0].shape
         return width == self.sizes.d_model and self._has_rows(lead)
+
+    def alone(self, path: str) -> inspect.Signature:
+        """Return the signature of the module at `path` with its rows, and nothing else."""
+        own = inspect.signature(self.module.get_submodule(path).forward)
+        return own.replace(parameters=[*own.parameters.values()][:1])
 
     def _has_rows(self, lead: list[int]) -> bool:
         return len(lead) == 2 and BATCH in lead and max(lead) >= _LEAST
@@ -128,7 +136,7 @@ def shapes_of_images(thing: type[nn.Module], module: nn.Module) -> Iterator[tupl
     if code and "patch" not in code and "image" not in code and "img" not in code:
         return
     held = [one.default for one in named if isinstance(one.default, int | tuple | list)]
-    pairs = [tuple(one) if isinstance(one, tuple | list) else (one, one) for one in held]
+    pairs = [tuple(one)[-2:] if isinstance(one, tuple | list) else (one, one) for one in held]
     usual = [(one, one) for one in (IMAGES["imagesize"], *_SIZES)]
     channels = dict.fromkeys([*(one.in_channels for one in convolutions[:1]), 3, 1])
     for pair, number in product(dict.fromkeys([*pairs, *usual]), channels):

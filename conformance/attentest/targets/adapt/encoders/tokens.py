@@ -262,8 +262,10 @@ class _Found:
         known = "", self.path, False
         around = ImageWrapping(name, self.module, self.sizes, self.component, *known, image=image)
         alone = self._sub_module()
-        read = around.inner() if around.is_read() else alone
-        if read is not None and (read is not alone or around.enters(read[0].path)):
+        read = around.inner() if around.is_read() else None
+        if read is None and alone and around.enters(alone[0].path):
+            read = alone[0], around.alone(alone[0].path)
+        if read is not None:
             demand_least_width(self.built, self.sizes, name, "the class of its layers")
             demand_separate_samples(around, name)
             return self._code(thing, name, *read)

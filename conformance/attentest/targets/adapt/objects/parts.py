@@ -99,7 +99,15 @@ def _near(thing: Callable[..., Any], component: str, own: str) -> list[type[nn.M
     wanted = "multi_head_attention" if side and wanted == "attention" else wanted
     groups = modules_near(thing, partial(_is_component, wanted)) if wanted else ()
     made = next((group for group in groups if group), [])
-    return list(_different(one for _, one in made))
+    return list(_different(one for _, one in made if not takes_itself(one, own)))
+
+
+def takes_itself(made: type[nn.Module], own: str) -> bool:
+    """Say whether a class has an argument `own`: one of that name is no instance of the class.
+
+    In `FeedForward(d_model, ffn)` it is a width, and in classes that hold one it is that too.
+    """
+    return own in constructor_arguments(made)
 
 
 def _is_written(annotation: Any) -> bool:

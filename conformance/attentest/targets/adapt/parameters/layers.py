@@ -144,7 +144,13 @@ def _two_attentions(units: list[Unit], run: Run, above: str) -> list[list[Unit]]
         groups = [[unit for unit in units if unit not in crossing], crossing]
         labels = ["self", "cross"]
     if not all(groups):
-        raise Lost(f"two attentions were looked for, and there are {', '.join(firsts) or 'none'}")
+        held = ", ".join(firsts)
+        if units and all(run.order.count(unit.path) > 1 for unit in units):
+            raise Lost(
+                f"two attentions were looked for, and {held} are called twice: one attention for "
+                f"the target and for the memory is a design that the spec does not have"
+            )
+        raise Lost(f"two attentions were looked for, and there are {held or 'none'}")
     return groups if _self_first(labels, groups, run, above) else groups[::-1]
 
 

@@ -18,6 +18,7 @@ from attentest_spec.setting import Floats
 
 LAYERS = ("encoder_layer", "decoder_layer")
 
+_SUMS = (*LAYERS, "residual")
 STACKS = ("encoder", "decoder")
 _BY_LAYER = (
     "it has one norm for all sublayers of a layer, and the spec has one for each sublayer, or one "
@@ -29,21 +30,23 @@ _ALONE = "which is judged in a whole decoder-only model alone. Its parts can be 
 def of_norms(seen: Observed, component: str) -> str:
     """Return how the norms of a layer or a stack differ from those of the spec, "" for nothing.
 
-    They are of two kinds, or those of a layer norm what a sublayer returns before it is added.
+    They are of two kinds, or those of a layer, or of a residual connection by itself, norm what a
+    sublayer returns before it is added.
     """
-    if component not in (*LAYERS, *STACKS) or not seen.run.samples:
+    if component not in (*_SUMS, *STACKS) or not seen.run.samples:
         return ""
-    if (other := of_two_kinds(seen, component)) or component not in LAYERS:
+    if (other := of_two_kinds(seen, component)) or component not in _SUMS:
         return other
     norms = _norms(seen)
     sample = seen.run.samples[0]
     x, added = np.asarray(sample.inputs[0]), [one.output for one in norms]
-    if len(added) < 2 or any(one.shape != x.shape for one in added):
+    if len(added) < 1 + (component in LAYERS) or any(one.shape != x.shape for one in added):
         return ""
     if not _is_near(sample.output, x + np.sum(added, axis=0)):
         return ""
     names = " and ".join(one.path for one in norms)
-    return f"{names} norm what a sublayer returns before it is added, {_ALONE}"
+    verb = "norms" if len(norms) == 1 else "norm"
+    return f"{names} {verb} what a sublayer returns before it is added, {_ALONE}"
 
 
 def of_stack(found: FoundTable, component: str) -> str:
