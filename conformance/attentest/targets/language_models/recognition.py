@@ -30,7 +30,7 @@ _MASKED = re.compile(r"masked(lm|languagemodel)|mlm$")
 _OF_DECODERS = ("decoderinputids", "decoderinput")
 """Arguments that only models of two sides have, where they can be left out, too."""
 
-_FAMILIES = re.compile(r"(?!.*(encod|bidir|classif|bert)).*(gpt|llama|mistral|gemma|qwen)")
+_FAMILIES = re.compile(r"(?!.*(encod|bidir|classif|bert)).*(gpt|llama|mistral|gemma|qwen|smollm)")
 """Families of decoder-only models, anywhere in a name that says nothing else of its model."""
 
 _EMBEDS = re.compile(r"(?i)vocab|embed|tokens|input_ids")

@@ -17,6 +17,7 @@ from attentest.targets.language_models.numbers.mistaken_attention import (
 )
 from attentest.targets.language_models.numbers.mistakes import (
     LIFTED,
+    OF_BOTH,
     OF_KEYS,
     OF_QUERIES,
     OF_SCORES,
@@ -130,6 +131,8 @@ def _mixtures(
             _suspect(reader, {**known, **turn, **BARE}, maps, {}, h, [*OF_KEYS, *OF_VALUES])
         for turn in turns_of(reader, known, key):
             _suspect(reader, {**known, **turn, **BARE}, maps, {}, h, OF_QUERIES)
+        for turn in turns_of(reader, known, query, OF_BOTH[0]):
+            _suspect(reader, {**known, **turn, **BARE}, maps, {}, h, OF_BOTH)
         look_for_tables(reader, known, query)
 
 

@@ -52,12 +52,14 @@ def place_of(
         return reader.trace.place_of_mask(mistake.seen(maps["query"].output.shape[1])[0, 0])
     if mistake.lifted:
         return None  # what is behind the query has another bias in the code, or none
-    key, value, scores, weights, values = _steps(reader, mistake, options, maps)
+    query, key, value, scores, weights, values = _steps(reader, mistake, options, maps)
     wrong = [weights, values]
     if mistake.keys or mistake.unturned or mistake.scale or "key" in mistake.tiled:
         wrong = [scores, *wrong]
     if mistake.keys and mistake.keys(options)["attention_rotary"] != "none":
         wrong = [key, *wrong]
+    if mistake.both:
+        wrong = [query, *wrong]
     if mistake.turned:
         wrong = [value, *wrong]
     if mistake.tiled:
@@ -76,14 +78,15 @@ def _by_head(wrong: Iterable[Floats]) -> Iterator[Floats]:
 
 def _steps(
     reader: Reader, mistake: Mistake, options: Options, maps: Mapping[str, Linear]
-) -> tuple[Floats, Floats, Floats, Floats, Floats]:
-    """Return keys, values, scores, weights, and the weighted values of all heads."""
+) -> tuple[Floats, Floats, Floats, Floats, Floats, Floats]:
+    """Return queries, keys, values, scores, weights, and the weighted values of all heads."""
     heads = reader.sizes.heads
     query = split(maps["query"].output, heads)
     key, value = (split(maps[one].output, reader.sizes.kv_heads or heads) for one in _SHARED)
     if options.get("attention_rotary", "none") != "none":
         key = turned_key(reader, options, key, mistake)
-        query = query if mistake.unturned else turned_by(reader, options, query)
+        own = mistake if mistake.both else None
+        query = query if mistake.unturned else turned_key(reader, options, query, own)
         value = turned_by(reader, options, value) if mistake.turned else value
     scores = query @ _repeated(reader, mistake, "key", key).swapaxes(-1, -2)
     scaled = scores * query.shape[-1] ** -0.5
@@ -95,7 +98,8 @@ def _steps(
     weights = softmax(scaled)
     if mistake.over_queries:
         weights = softmax(scaled.swapaxes(-1, -2)).swapaxes(-1, -2)
-    return key, value, scores, weights, merge(weights @ _repeated(reader, mistake, "value", value))
+    merged = merge(weights @ _repeated(reader, mistake, "value", value))
+    return query, key, value, scores, weights, merged
 
 
 def _bias(reader: Reader, options: Options, length: int) -> Floats:

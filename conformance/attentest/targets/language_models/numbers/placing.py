@@ -58,8 +58,9 @@ def _named(query: Floats, key: Floats) -> tuple[tuple[str, Floats], ...]:
 
 def _turns(reader: Reader, known: Options, query: Floats, key: Floats) -> Iterator[Options]:
     """Yield the options of rotary positions with which both are computed."""
-    unturned = reader.mistaken is not None and reader.mistaken.unturned
-    for options in turns_of(reader, known, key if unturned else query):
+    mistaken = reader.mistaken
+    first = key if mistaken and mistaken.unturned else query
+    for options in turns_of(reader, known, first, mistaken if mistaken and mistaken.both else None):
         own = turned_key(reader, options, key, reader.mistaken)
         if reader.holds_heads(own) or reader.holds(_repeated(own, query.shape[1])):
             yield options
@@ -70,9 +71,15 @@ def _repeated(key: Floats, heads: int) -> Floats:
     return key.repeat(heads // key.shape[1], axis=1)
 
 
-def turns_of(reader: Reader, known: Options, query: Floats) -> Iterator[Options]:
-    """Yield the options of rotary positions with which queries (B, H, T, E) are computed."""
-    for options in reader.once("turn", query, {}, partial(_turned_so, reader, query)):
+def turns_of(
+    reader: Reader, known: Options, query: Floats, mistake: Mistake | None = None
+) -> Iterator[Options]:
+    """Yield the options of rotary positions with which queries (B, H, T, E) are computed.
+
+    A `mistake` of queries and keys is one with which they are.
+    """
+    kind = f"turn with {mistake.words}" if mistake else "turn"
+    for options in reader.once(kind, query, {}, partial(_turned_so, reader, query, mistake)):
         if not against(known, options):
             yield options
 
@@ -90,9 +97,9 @@ def look_for_tables(reader: Reader, known: Options, query: Floats) -> None:
                 reader.holds(np.concatenate([table, table], axis=-1))
 
 
-def _turned_so(reader: Reader, x: Floats) -> Iterator[Options]:
+def _turned_so(reader: Reader, x: Floats, mistake: Mistake | None) -> Iterator[Options]:
     for options in _every_turn(reader):
-        if reader.holds_heads(turned_by(reader, options, x)):
+        if reader.holds_heads(turned_key(reader, options, x, mistake)):
             yield options
 
 
