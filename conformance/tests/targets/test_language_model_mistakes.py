@@ -71,6 +71,12 @@ MISTAKES = [
         "xq, xv = apply_rotary_emb(xq, xv, freqs_cis=freqs_cis)",
         "values that are turned by their positions, and keys that are not",
     ),
+    (
+        "outputs.py:TinyForCausalLM",
+        "torch.cat((freqs, freqs), dim=-1)",
+        "freqs.repeat_interleave(2, dim=-1)",
+        "queries and keys that are turned by angles for other pairs of columns",
+    ),
     ("slopes.py:BloomForCausalLM", " + alibi", " - alibi", "distances has the other sign"),
     (
         "outputs.py:TinyForCausalLM",
@@ -87,6 +93,7 @@ USED_LATER = (
     "not turned by their positions",
     "queries that are not turned by their positions, as keys are",
     "values that are turned by their positions, and keys that are not",
+    "queries and keys that are turned by angles for other pairs of columns",
 )
 """Mistakes in numbers whose line is the one that uses them."""
 
@@ -125,7 +132,11 @@ def test_a_model_that_fills_in_tokens_may_see_them_all(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("name", "continues"),
-    [("GPTJ", True), ("GPTNeoX", True), ("NanoGPT", True), ("GPT2", True), ("ImageGPTHead", False)],
+    [
+        *(("GPTJ", True), ("GPTNeoX", True), ("NanoGPT", True), ("GPT2", True)),
+        *(("SmolLM2", True), ("DecoderOnlyArch", True)),
+        *(("ImageGPTHead", False), ("DecoderOnlyBlock", False)),
+    ],
 )
 def test_names_of_models_that_continue_texts(name: str, continues: bool) -> None:
     assert bool(_DECODERS.search(squashed(name))) is continues

@@ -34,6 +34,7 @@ from attentest_spec import Unsupported
 MASK_FORMS = {
     "True is a token": "mask",
     "1 is a token": "mask.long()",
+    "1.0 is a token": "mask.to(next(model.parameters()).dtype)",
     "True is padding": "~mask",
 }
 POSITION_FORMS = {"(B, T)": "positions", "(T), the same for all": "positions[0]"}
