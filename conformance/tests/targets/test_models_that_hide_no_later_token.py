@@ -88,6 +88,14 @@ def test_mask_that_nothing_uses_is_a_question_that_says_so(tmp_path: Path) -> No
         adapted(tmp_path, "SmolLM2", code)
 
 
+@pytest.mark.proof
+def test_mask_of_later_tokens_that_is_inverted_is_a_question_that_says_so(tmp_path: Path) -> None:
+    code = edited(ORDERED, (".triu(1)", ".tril()"), ("class SmolLM2", "class Model"))
+    code += "\n    def generate(self, ids):\n        return self(ids)[:, -1].argmax(-1)\n"
+    with pytest.raises(Unclear, match="its mask of later tokens is inverted"):
+        adapted(tmp_path, "Model", code)
+
+
 @pytest.mark.parametrize(
     ("name", "whole"),
     [("DecoderOnlyArch", True), ("SmolLM2", True), ("DecoderOnlyBlock", False), ("GLM", True)],

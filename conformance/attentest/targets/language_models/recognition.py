@@ -56,7 +56,8 @@ def is_language_model(thing: Any, reading: Reading, name: str) -> bool:
     if not named and not any(_EMBEDS.search(_source(one)) for one in (thing, *parts)):
         return False
     named = named or _goes_on(thing)
-    held = named or (_may_hold_cache(thing) and _TABLE.search(_source(thing)) is not None)
+    more = _may_hold_cache(thing) or hasattr(thing, "generate")
+    held = named or (more and _TABLE.search(_source(thing)) is not None)
     try:
         built, _, call = called(thing, own, reading)
     except Unclear:
