@@ -90,7 +90,9 @@ def test_mask_that_nothing_uses_is_a_question_that_says_so(tmp_path: Path) -> No
 
 @pytest.mark.proof
 def test_mask_of_later_tokens_that_is_inverted_is_a_question_that_says_so(tmp_path: Path) -> None:
-    code = edited(ORDERED, (".triu(1)", ".tril()"), ("class SmolLM2", "class Model"))
+    after = "torch.ones(scores.shape[-2:], dtype=torch.bool).triu(1)"
+    fused = f"nn.functional.scaled_dot_product_attention(q, k, v, {after})"
+    code = edited(CODE, ("(scores.softmax(-1) @ v)", fused), ("class SmolLM2", "class Model"))
     code += "\n    def generate(self, ids):\n        return self(ids)[:, -1].argmax(-1)\n"
     with pytest.raises(Unclear, match="its mask of later tokens is inverted"):
         adapted(tmp_path, "Model", code)
