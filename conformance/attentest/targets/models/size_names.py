@@ -45,7 +45,7 @@ _LENGTHS = {
     *("peinput", "petarget", "peinp", "petar", "maxpositionencoding", "maximumpositionencoding"),
 }
 
-_COUNT = r"(num(ber)?(of)?|nbr?(of)?|n|total)?"
+_COUNT = r"(num(ber)?(of)?|nbr?(of)?|no(of)?|n|total)?"
 _OF_SIDE = r"(src|source|tgt|trg|target|enc|dec|encoder|decoder|encode|decode|input|output|text)?"
 _PATTERNS = {
     "vocabulary": r".*(vocab|voc|vocabulary|ntokens?|numtokens)(size|len|length|count|num|dim)?$"
