@@ -77,6 +77,18 @@ MISTAKES = [
         "freqs.repeat_interleave(2, dim=-1)",
         "queries and keys that are turned by angles for other pairs of columns",
     ),
+    (
+        "head_norms.py:Qwen3Model",
+        "keys = apply_rope(self.k_norm(keys), cos, sin)",
+        "keys, values = (apply_rope(one, cos, sin) for one in (self.k_norm(keys), values))",
+        "values that are turned by their positions, as queries and keys are",
+    ),
+    (
+        "head_norms.py:Qwen3Model",
+        "keys = apply_rope(self.k_norm(keys), cos, sin)",
+        "keys = self.k_norm(keys)",
+        "keys that are not turned by their positions, as queries are",
+    ),
     ("slopes.py:BloomForCausalLM", " + alibi", " - alibi", "distances has the other sign"),
     (
         "outputs.py:TinyForCausalLM",
@@ -93,6 +105,8 @@ USED_LATER = (
     "not turned by their positions",
     "queries that are not turned by their positions, as keys are",
     "values that are turned by their positions, and keys that are not",
+    "values that are turned by their positions, as queries and keys are",
+    "keys that are not turned by their positions, as queries are",
     "queries and keys that are turned by angles for other pairs of columns",
 )
 """Mistakes in numbers whose line is the one that uses them."""

@@ -5,6 +5,7 @@ from dataclasses import replace
 import torch
 from torch import nn
 
+from attentest.targets.adapt.encoders.entering import is_norm
 from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.adapt.wrappers.own_norms import IN_TURN
 from attentest.targets.language_models.calling import Call, probe_tokens
@@ -28,7 +29,7 @@ def with_own_norms(built: Building, call: Call) -> Building:
     finally:
         counted.close()
     found = list(counted.shared())
-    if not found:
+    if not found or not all(_is_alone(model, layers) for layers, _, _ in found):
         return built
     said = IN_TURN.format(", ".join(dict.fromkeys(f"{at}.0.{norm}" for at, norm, _ in found)))
     other = replace(
@@ -38,6 +39,12 @@ def with_own_norms(built: Building, call: Call) -> Building:
         doubts=(*built.doubts, said),
     )
     return other if _computes(other, built, call) else built
+
+
+def _is_alone(model: nn.Module, layers: str) -> bool:
+    """Say whether the first layer of a list holds one norm: code with two may confuse them."""
+    first = next(model.get_submodule(layers).children())
+    return sum(map(is_norm, first.modules())) == 1
 
 
 def _computes(other: Building, built: Building, call: Call) -> bool:

@@ -39,7 +39,7 @@ def ways(reader: Reader, known: Options, query: Floats, key: Floats) -> Iterator
     leaves it out comes later.
     """
     for normal, views in _norms(reader, known, query, key):
-        both = [_normal(reader, normal, views, name, x) for name, x in _named(query, key)]
+        both = [normal_of(reader, normal, views, name, x) for name, x in _named(query, key)]
         before: Options = {**normal, "query_key_norm_place": "before-rotation"}
         for turn in _turns(reader, known, *both):
             yield {**before, **turn}, views
@@ -50,6 +50,16 @@ def ways(reader: Reader, known: Options, query: Floats, key: Floats) -> Iterator
             yield {**normal, **turn, "query_key_norm_place": "after-rotation"}, views
         yield {**turn, **BARE}, {}
     yield {**_PLAIN, **BARE}, {}
+
+
+def normed_ways(
+    reader: Reader, known: Options, query: Floats, key: Floats
+) -> Iterator[tuple[Options, Views, Floats, Floats]]:
+    """Yield norms of queries and keys, or none, with what they are before they are turned."""
+    yield BARE, {}, query, key
+    for normal, views in _norms(reader, known, query, key):
+        one, two = (normal_of(reader, normal, views, name, x) for name, x in _named(query, key))
+        yield {**normal, "query_key_norm_place": "before-rotation"}, views, one, two
 
 
 def _named(query: Floats, key: Floats) -> tuple[tuple[str, Floats], ...]:
@@ -181,14 +191,14 @@ def _normalised(reader: Reader, rms: Options, name: str, x: Floats) -> Iterator[
             del options["norm_kind"]
             for held in parameters(reader, options, plain):
                 views = {f"{name}.{leaf}": view for leaf, view in held.items()}
-                if reader.holds(_normal(reader, options, views, name, x)):
+                if reader.holds(normal_of(reader, options, views, name, x)):
                     yield options, views
     unit: Options = {"query_key_norm": "unit-length"}
-    if reader.holds(_normal(reader, unit, {}, name, x)):
+    if reader.holds(normal_of(reader, unit, {}, name, x)):
         yield unit, {}
 
 
-def _normal(reader: Reader, options: Options, views: Views, name: str, x: Floats) -> Floats:
+def normal_of(reader: Reader, options: Options, views: Views, name: str, x: Floats) -> Floats:
     """Return the heads x (B, H, T, E) under the norm `name`, as the formula has it."""
     values = {one: view.values for one, view in views.items()}
     given = Setting(reader.sizes, Choices.of({**reader.declared, **options}), values)
