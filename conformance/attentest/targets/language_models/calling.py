@@ -267,7 +267,7 @@ def fitted(model: nn.Module, found: Arguments, name: str) -> Call:
 
 
 def _words_on(model: nn.Module, call: Call) -> str:
-    """Return what is said of a call that gives logits which depend on the wrong tokens."""
+    """Return the words on a call that gives logits which depend on the wrong tokens."""
     return INVERTED if sees_later_alone(model, call.compiled(), probe_tokens()) else _MIXED
 
 

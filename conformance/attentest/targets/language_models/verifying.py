@@ -149,7 +149,7 @@ def _words(sizes: Sizes) -> str:
 
 
 HIDES_NOTHING = "no number changes, whatever it hides: nothing uses it"
-"""What is said of a mask that has no effect."""
+"""Words on a mask that has no effect."""
 
 
 def hides_nothing(backend: Backend) -> bool:

@@ -62,7 +62,7 @@ def only_stored(thing: Any, own: str) -> bool:
 
 
 def words_on_one_layer(module: nn.Module, layers: int) -> str:
-    """Return what is said of a model whose list holds one layer so many times, "" for none."""
+    """Return the words on a model whose list holds one layer so many times, "" for none."""
     lists = [one for one in module.modules() if isinstance(one, nn.ModuleList | nn.Sequential)]
     one = any(len(each) == layers and len(set(map(id, each))) == 1 for each in lists)
     return _SHARED * one

@@ -31,12 +31,12 @@ def with_own_norms(built: Building, call: Call) -> Building:
     found = list(counted.shared())
     if not found or not all(_is_alone(model, layers) for layers, _, _ in found):
         return built
-    said = IN_TURN.format(", ".join(dict.fromkeys(f"{at}.0.{norm}" for at, norm, _ in found)))
+    doubt = IN_TURN.format(", ".join(dict.fromkeys(f"{at}.0.{norm}" for at, norm, _ in found)))
     other = replace(
         built,
         expression=f"{untied.__name__}({built.expression}, {found})",
         space={**built.space, untied.__name__: untied},
-        doubts=(*built.doubts, said),
+        doubts=(*built.doubts, doubt),
     )
     return other if _computes(other, built, call) else built
 

@@ -215,14 +215,14 @@ def other_values(
     thing: Callable[..., Any],
     failures: Sequence[tuple[str, str]],
     space: Mapping[str, Any],
-    said: Sequence[str],
+    doubts: Sequence[str],
 ) -> Iterator[tuple[str, tuple[str, ...]]]:
     """Yield expressions that failed, with other values of some argument, and the doubts of each.
 
-    `said` are those of the expressions as they are.
+    `doubts` are those of the expressions as they are.
     """
     yield from with_all_heads(thing, failures, space)
-    yield from with_last_row_as_pad(failures, said)
+    yield from with_last_row_as_pad(failures, doubts)
     yield from with_own_inner_width(failures)
     yield from with_one_width(thing, failures, space)
 
@@ -242,16 +242,16 @@ def with_all_heads(
 
 
 def with_last_row_as_pad(
-    failures: Sequence[tuple[str, str]], said: Sequence[str]
+    failures: Sequence[tuple[str, str]], doubts: Sequence[str]
 ) -> Iterator[tuple[str, tuple[str, ...]]]:
     """Yield expressions whose table refuses an id of padding that is no token, with the last row.
 
-    With each come the doubts `said`, of which that on the id is about the last row. Tables count
+    With each come the `doubts`, of which that on the id is about the last row. Tables count
     from their end there, and no token is -1.
     """
     for expression, failure in failures[:2]:
         if f"={NO_PAD}" in expression and "adding_idx" in failure:
-            others = tuple(one.replace(f"={NO_PAD},", f"={LAST_ROW},") for one in said)
+            others = tuple(one.replace(f"={NO_PAD},", f"={LAST_ROW},") for one in doubts)
             yield expression.replace(f"={NO_PAD}", f"={LAST_ROW}"), others
 
 

@@ -1,4 +1,4 @@
-"""Models whose mask of later tokens is inverted: what is said of them."""
+"""Models whose mask of later tokens is inverted, and the words on them."""
 
 from typing import Any
 
