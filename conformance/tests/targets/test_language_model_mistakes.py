@@ -71,6 +71,24 @@ MISTAKES = [
         "xq, xv = apply_rotary_emb(xq, xv, freqs_cis=freqs_cis)",
         "values that are turned by their positions, and keys that are not",
     ),
+    (
+        "outputs.py:TinyForCausalLM",
+        "torch.cat((freqs, freqs), dim=-1)",
+        "freqs.repeat_interleave(2, dim=-1)",
+        "queries and keys that are turned by angles for other pairs of columns",
+    ),
+    (
+        "head_norms.py:Qwen3Model",
+        "keys = apply_rope(self.k_norm(keys), cos, sin)",
+        "keys, values = (apply_rope(one, cos, sin) for one in (self.k_norm(keys), values))",
+        "values that are turned by their positions, as queries and keys are",
+    ),
+    (
+        "head_norms.py:Qwen3Model",
+        "keys = apply_rope(self.k_norm(keys), cos, sin)",
+        "keys = self.k_norm(keys)",
+        "keys that are not turned by their positions, as queries are",
+    ),
     ("slopes.py:BloomForCausalLM", " + alibi", " - alibi", "distances has the other sign"),
     (
         "outputs.py:TinyForCausalLM",
@@ -87,6 +105,9 @@ USED_LATER = (
     "not turned by their positions",
     "queries that are not turned by their positions, as keys are",
     "values that are turned by their positions, and keys that are not",
+    "values that are turned by their positions, as queries and keys are",
+    "keys that are not turned by their positions, as queries are",
+    "queries and keys that are turned by angles for other pairs of columns",
 )
 """Mistakes in numbers whose line is the one that uses them."""
 
@@ -125,7 +146,11 @@ def test_a_model_that_fills_in_tokens_may_see_them_all(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("name", "continues"),
-    [("GPTJ", True), ("GPTNeoX", True), ("NanoGPT", True), ("GPT2", True), ("ImageGPTHead", False)],
+    [
+        *(("GPTJ", True), ("GPTNeoX", True), ("NanoGPT", True), ("GPT2", True)),
+        *(("SmolLM2", True), ("DecoderOnlyArch", True)),
+        *(("ImageGPTHead", False), ("DecoderOnlyBlock", False)),
+    ],
 )
 def test_names_of_models_that_continue_texts(name: str, continues: bool) -> None:
     assert bool(_DECODERS.search(squashed(name))) is continues

@@ -52,10 +52,12 @@ from attentest.targets.language_models.surrounded.modules import signature_of
 from attentest.targets.language_models.tables import listed
 from attentest.targets.language_models.untrained import never_trained
 from attentest.targets.language_models.verifying import (
+    HIDES_NOTHING,
     NO_PADDING,
     TRIED,
     compared,
     difference,
+    hides_nothing,
     padded,
     placed,
     refused,
@@ -246,11 +248,12 @@ def _with(
     inferred: Inferred,
     doubts: list[str],
 ) -> LanguageAdapter:
-    failures = []
+    failures, idle = [], own in inferred.arguments.masks
     for other, failure in tried:
         if not failure:
             return other
         failures.append(failure)
+        idle = idle and hides_nothing(_backend(other))
     reason = refused(own in inferred.arguments.positions, failures)
     if adapter.call.required != own and reason:
         doubts.append(f"{own} is left out: {reason}")
@@ -259,8 +262,9 @@ def _with(
         without = f"--give {own}=None leaves it out (in Python: given={{'{own}': None}})"
         if adapter.call.required == own:
             without = "a class of your own that gives it one that hides nothing is judged without"
+        found = HIDES_NOTHING if idle else failures[0]
         raise Unclear(
-            f"{adapter.name} agrees with the reference without {own}, and with it {failures[0]}. "
+            f"{adapter.name} agrees with the reference without {own}, and with it {found}. "
             f"Either that is a mistake, or it carries something else: {without}."
         )
     doubts.append(f"{own} is left out: what it carries is not known")

@@ -27,6 +27,7 @@ from attentest.targets.language_models.argument_names import (
 )
 from attentest.targets.language_models.construction.building import PROBE
 from attentest.targets.language_models.questions.bodies import words_on_body
+from attentest.targets.language_models.questions.seen_tokens import INVERTED, sees_later_alone
 from attentest.targets.language_models.surrounded.modules import called_of, signature_of
 from attentest.targets.models.results import parts_of
 from attentest_spec import Unsupported
@@ -34,6 +35,7 @@ from attentest_spec import Unsupported
 MASK_FORMS = {
     "True is a token": "mask",
     "1 is a token": "mask.long()",
+    "1.0 is a token": "mask.to(next(model.parameters()).dtype)",
     "True is padding": "~mask",
 }
 POSITION_FORMS = {"(B, T)": "positions", "(T), the same for all": "positions[0]"}
@@ -245,14 +247,14 @@ def fitted(model: nn.Module, found: Arguments, name: str) -> Call:
             made = with_part(model, tried)
             if isinstance(made, Call) and _separates(model, made):
                 return made
-            failure = failure or (made if isinstance(made, str) else _MIXED)
+            failure = failure or (made if isinstance(made, str) else _words_on(model, made))
     for tried in with_required_mask(found.plain):
         made = with_part(model, tried)
         if isinstance(made, Call) and _separates(model, made) and _hides(model, made):
             return made
     demand_runnable(name, failure, type(model))
     one_by_one = with_part(model, found.plain, probe_tokens(steps=1))
-    if isinstance(one_by_one, Call) and failure not in (NO_LOGITS, _MIXED):
+    if isinstance(one_by_one, Call) and failure not in (NO_LOGITS, _MIXED, INVERTED):
         words = _ONE_TOKEN if failure.startswith(_REFUSALS) else _ONE_LENGTH
         raise Unclear(words.format(name, failure))
     if failure == NO_LOGITS:
@@ -262,6 +264,11 @@ def fitted(model: nn.Module, found: Arguments, name: str) -> Call:
         f"which argument holds the tokens with --argument tokens=NAME, and fix others with "
         f"--give NAME=VALUE."
     )
+
+
+def _words_on(model: nn.Module, call: Call) -> str:
+    """Return the words on a call that gives logits which depend on the wrong tokens."""
+    return INVERTED if sees_later_alone(model, call.compiled(), probe_tokens()) else _MIXED
 
 
 def with_required_mask(plain: Call) -> Iterator[Call]:
@@ -318,7 +325,7 @@ def with_part(model: nn.Module, call: Call, given: Tensor | None = None) -> Call
     raw = replace(call, part=None, labels="")
     try:
         with undisturbed():
-            result = model(**inputs_of(call, tokens))
+            result = model(**inputs_of(call, tokens, model))
     except Exception as failure:  # code that a user wrote may raise anything
         return summary(failure, 160)
     lead = tuple(tokens.T.shape) if raw.sequence_first else tuple(tokens.shape)
@@ -330,13 +337,17 @@ def with_part(model: nn.Module, call: Call, given: Tensor | None = None) -> Call
     return NO_LOGITS
 
 
-def inputs_of(call: Call, tokens: Tensor) -> dict[str, Any]:
-    """Return the arguments of `call` with `tokens` (B, T)."""
+def inputs_of(call: Call, tokens: Tensor, model: nn.Module | None = None) -> dict[str, Any]:
+    """Return the arguments of `call` with `tokens` (B, T).
+
+    A mask that is required may have the type of the parameters of the `model`.
+    """
     inputs = {call.tokens: tokens.T if call.sequence_first else tokens, **call.fixed}
     if call.labels:
         inputs[call.labels] = inputs[call.tokens]
     if call.required:
-        held = {"mask_of_all": torch.ones_like(tokens, dtype=torch.bool), **call.space}
+        mask = torch.ones_like(tokens, dtype=torch.bool)
+        held = {"mask_of_all": mask, "model": model, **call.space}
         inputs[call.required] = eval(call.held(call.required, call.required_form), held)
     if call.placed:
         steps = {"steps": torch.arange(tokens.shape[1]), "tokens": tokens}

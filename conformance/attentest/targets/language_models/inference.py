@@ -25,6 +25,7 @@ from attentest.targets.language_models.calls.labels import (
 from attentest.targets.language_models.calls.positions import with_positions
 from attentest.targets.language_models.calls.training import with_training
 from attentest.targets.language_models.construction.building import PROBE, Build, Building, building
+from attentest.targets.language_models.construction.norms_in_turn import with_own_norms
 from attentest.targets.language_models.fixed_rows import with_free_rows
 from attentest.targets.language_models.mistaken import (
     confirming,
@@ -103,7 +104,8 @@ def called(
                     raise
                 raise Unclear(f"{question}{reason}") from question
             return built, by_steps(arguments), steps
-    return with_free_rows(built, call), arguments, with_training(model, call)
+    built = with_own_norms(with_free_rows(built, call), call)
+    return built, arguments, with_training(model, call)
 
 
 def demand_one_width(name: str, built: Building, question: Unclear) -> None:

@@ -29,7 +29,10 @@ from attentest.targets.language_models.tables import table_of
 from attentest.targets.single import widened
 from attentest_spec import Sizes
 
-_DECODERS = re.compile(r"(gpt(\d*|j|neo|neox)|llama\d*|causallm|decoderonly(transformer|model)?)$")
+_DECODERS = re.compile(
+    r"(gpt(\d*|j|neo|neox)|llama\d*|smollm\d*|causallm|"
+    r"decoderonly(transformer|model|arch|architecture|network|lm)?)$"
+)
 """Names of models that continue texts: others, as BERT, have logits for tokens as well."""
 
 _TEXTS = re.compile(r"(?<!masked)(?<!m)(languagemodel|lm|lmheadmodel)$")

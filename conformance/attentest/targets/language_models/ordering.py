@@ -24,7 +24,7 @@ _FORMS = (
     f"seen.to({_FLOATS})",
 )
 _AXES = ("", "[None]", "[None, None]")
-_OF_KEYS = "torch.ones_like(tokens)"
+_OF_KEYS = ("torch.ones_like(tokens)", f"torch.ones(tokens.shape, dtype={_FLOATS})")
 
 
 def with_order(model: nn.Module, call: Call, settled: Collection[str]) -> Call:
@@ -55,8 +55,8 @@ def may_be_ordered(model: nn.Module, call: Call, settled: Collection[str]) -> bo
         for own in _masks(model, call, settled):
             answers = [_answer(model, one) for one in _tried(call, own)]
             known = [one for one in answers if one is not None]
-            of_keys = _answer(model, replace(call, order=own, order_form=_OF_KEYS)) is not None
-            if plain is None or not (known or of_keys):
+            keys = [_answer(model, replace(call, order=own, order_form=one)) for one in _OF_KEYS]
+            if plain is None or not (known or any(one is not None for one in keys)):
                 return True
             if not all(torch.equal(one, plain) for one in known):
                 return True

@@ -33,7 +33,7 @@ They are decoder-only where their numbers alone show it.
 _OF_DECODERS = ("decoderinputids", "decoderinput")
 """Arguments that only models of two sides have, where they can be left out, too."""
 
-_FAMILIES = re.compile(r"(?!.*(encod|bidir|classif|bert)).*(gpt|llama|mistral|gemma|qwen)")
+_FAMILIES = re.compile(r"(?!.*(encod|bidir|classif|bert)).*(gpt|llama|mistral|gemma|qwen|smollm)")
 """Families of decoder-only models, anywhere in a name that says nothing else of its model."""
 
 _EMBEDS = re.compile(r"(?i)vocab|embed|tokens|input_ids")
@@ -60,7 +60,8 @@ def is_language_model(thing: Any, reading: Reading, name: str) -> bool:
     if not named and not any(_EMBEDS.search(_source(one)) for one in (thing, *parts)):
         return False
     named = named or _goes_on(thing)
-    held = named or (_may_hold_cache(thing) and _TABLE.search(_source(thing)) is not None)
+    more = _may_hold_cache(thing) or hasattr(thing, "generate")
+    held = named or (more and _TABLE.search(_source(thing)) is not None)
     try:
         built, _, call = called(thing, own, reading)
     except Unclear:

@@ -148,6 +148,21 @@ def _words(sizes: Sizes) -> str:
     return f"{sizes.layers} layers of width {sizes.d_model} with {sizes.heads} heads{shared}"
 
 
+HIDES_NOTHING = "no number changes, whatever it hides: nothing uses it"
+"""Words on a mask that has no effect."""
+
+
+def hides_nothing(backend: Backend) -> bool:
+    """Say whether a mask of padding has no effect on any output of `backend`."""
+    tokens, mask, _ = padded("left")
+    try:
+        calls = [(tokens, None, None), (tokens, mask, None)]
+        plain, hidden = answers(backend, drawn(backend, TRIED[0]), calls)
+    except Exception:  # code that a user wrote may raise anything
+        return False
+    return bool(np.array_equal(plain, hidden))
+
+
 def refused(of_positions: bool, failures: Sequence[str]) -> str:
     """Return what every call refuses that an argument is tried with, "" where one is accepted.
 

@@ -23,6 +23,7 @@ from attentest.targets.language_models.surrounded.modules import (
 )
 from attentest.targets.layout import folded
 from attentest.targets.models.tables.fixed_rows import RESIZED_SOURCE, resized
+from attentest.targets.models.tables.norms_in_turn import UNTIED_SOURCE, untied
 from attentest.targets.models.written import definition, head_line, imports_of
 from attentest.targets.origin import Origin
 from attentest_spec import Limits
@@ -88,6 +89,7 @@ class LanguageAdapter:
                 (sectioned, SECTIONS_SOURCE),
                 (resized, RESIZED_SOURCE),
                 (fresh, FRESH_SOURCE),
+                (untied, UNTIED_SOURCE),
             )
             if f"{made.__name__}(" in expression
         ]

@@ -45,7 +45,7 @@ _LENGTHS = {
     *("peinput", "petarget", "peinp", "petar", "maxpositionencoding", "maximumpositionencoding"),
 }
 
-_COUNT = r"(num(ber)?(of)?|nbr?(of)?|n|total)?"
+_COUNT = r"(num(ber)?(of)?|nbr?(of)?|no(of)?|n|total)?"
 _OF_SIDE = r"(src|source|tgt|trg|target|enc|dec|encoder|decoder|encode|decode|input|output|text)?"
 _PATTERNS = {
     "vocabulary": r".*(vocab|voc|vocabulary|ntokens?|numtokens)(size|len|length|count|num|dim)?$"
@@ -54,7 +54,8 @@ _PATTERNS = {
     r"|(n|num|numberof)?(words|tokens|types|symbols)(src|source|tgt|trg|target|in|out)$",
     "max_length": _COUNT + r"(max)?" + _OF_SIDE + r"(max)?(seq|sequence|sentence|context|pos|"
     r"position|positions|positional|ctx)(max)?(len|length|size)?" + _OF_SIDE + r"$"
-    r"|(max)?" + _OF_SIDE + r"(max)?(len|length)" + _OF_SIDE + r"$",
+    r"|(max)?" + _OF_SIDE + r"(max)?(len|length)" + _OF_SIDE + r"$"
+    r"|(n|num|max)blocksize$",
     "heads": _COUNT
     + _OF_SIDE
     + r"(transformer)?(self)?(attn|attention|mha)?heads?(num|number|count|size)?$",

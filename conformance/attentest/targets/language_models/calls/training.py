@@ -19,7 +19,7 @@ def with_training(model: nn.Module, call: Call) -> Call:
     before = model.training
     try:
         with undisturbed():
-            result = model.train()(**inputs_of(call, probe_tokens()))
+            result = model.train()(**inputs_of(call, probe_tokens(), model))
     except Exception:  # code that a user wrote may raise anything
         return call
     finally:

@@ -29,21 +29,22 @@ from attentest.targets.constants.models import assumed_of, size_constants
 from attentest.targets.kernels import demand_runnable
 from attentest.targets.language_models.construction import parts
 from attentest.targets.language_models.construction.classes import class_of, kept_of
-from attentest.targets.language_models.construction.code import only_stored
+from attentest.targets.language_models.construction.code import only_stored, words_on_one_layer
 from attentest.targets.language_models.construction.memos import without_memos
 from attentest.targets.language_models.construction.plain_values import assumed_of as value_assumed
 from attentest.targets.language_models.construction.plain_values import value_of
 from attentest.targets.language_models.construction.settings import (
+    DERIVED,
     EXPERTS,
     FIXED,
     HALF,
+    HEAD,
     NO_INNER,
     NO_PAD,
     REPEATED,
     REPEATS,
     ROTARY,
     SHARED_HEADS,
-    USUAL,
     decodes,
     doubts_of,
     is_beyond,
@@ -52,13 +53,16 @@ from attentest.targets.language_models.construction.settings import (
     is_width,
     layers_off,
     member_of,
+    other_values,
     settings_read,
-    with_all_heads,
-    with_one_width,
-    with_own_inner_width,
+    usual,
     without_unread_heads,
 )
-from attentest.targets.language_models.construction.uses import field_by_use, size_by_use
+from attentest.targets.language_models.construction.uses import (
+    OF_ANY_TABLE,
+    field_by_use,
+    size_by_use,
+)
 from attentest.targets.models.size_names import size_by_words, sizes_named
 from attentest.targets.neighbours import functions_that_build, named_builders
 from attentest.targets.signatures import constructor_arguments, sizes_in
@@ -130,9 +134,7 @@ def building(thing: Callable[..., Any], name: str, reading: Reading) -> Building
             return replace(built, expression=code, space=names, doubts=doubts)
         failures.append((built.expression, failure))
     others = (
-        *(Building(one, space, said) for one, said in with_all_heads(thing, failures, space)),
-        *(Building(one, space, said) for one, said in with_own_inner_width(failures)),
-        *(Building(one, space, said) for one, said in with_one_width(thing, failures, space)),
+        *(Building(one, space, own) for one, own in other_values(thing, failures, space, said)),
         *_with_constants(thing, name, reading, space, expressions[:2]),
         *_by_maker(thing, name, reading),
     )
@@ -224,25 +226,12 @@ def failure_of(built: Building) -> str:
     if missing:
         return f"nothing in it is {' and '.join(missing)}"
     if len(list(deeper.parameters())) <= len(list(module.parameters())):
-        return f"a third layer adds no parameters{_SHARED * _repeats(deeper, layers=3)}"
+        return f"a third layer adds no parameters{words_on_one_layer(deeper, layers=3)}"
     wide = [one for one in shapes if one & {PROBE.d_ff, 2 * PROBE.d_ff}]
     packed = any(one.dim() > 2 for one in module.parameters())  # as those of all experts are
     if "d_ff" in built.known and len(wide) < 2 and not packed:  # one may be a table of positions
         return NO_INNER
     return ""
-
-
-def _repeats(module: nn.Module, layers: int) -> bool:
-    """Say whether a list holds one module so many times."""
-    lists = [one for one in module.modules() if isinstance(one, nn.ModuleList | nn.Sequential)]
-    return any(len(one) == layers and len(set(map(id, one))) == 1 for one in lists)
-
-
-_SHARED = (
-    ": its layers are one module that a list holds several times, as [layer] * n does, and share "
-    "all parameters. If each is to have its own, that is a mistake; if not, name the classes of "
-    "its parts"
-)
 
 
 class Options:
@@ -280,7 +269,7 @@ class Options:
         self.unknown += required
         if parts.are_handed(thing, arguments, required) or any(map(names_file, required)):
             return
-        taken = " ".join(filter(None, found.values()))
+        taken = " ".join(one for one in found.values() if one and one not in DERIVED)
         free = [f"sizes.{one}" for one in _FREE if f"sizes.{one}" not in taken]
         if len(required) > len(free) and thing is not self.top:  # fields that nothing may read
             self.assumed = [*self.assumed, *(value_assumed(own, "None") for own in required)]
@@ -316,6 +305,8 @@ class Options:
                 self.assumed = [*self.assumed, value_assumed(own, made)]
         made = made or self._plain(own, list(arguments), default=parameter.default)
         made = made or _size(size_by_use(thing, own, parameter.default)) or None
+        if made is None and thing is not self.top and parameter.default is parameter.empty:
+            made = _size(field_by_use(self.top, own)) or None  # a field that the model reads
         if made is None and is_pad(own) and parameter.default is parameter.empty:
             made = NO_PAD
             self.assumed = [*self.assumed, value_assumed(own, made)]
@@ -344,10 +335,12 @@ class Options:
         if name in REPEATS and any(squashed(one) in KEY_HEADS for one in held):
             return REPEATED
         if name in HEAD_WIDTH:
-            return "sizes.d_model // sizes.heads"
+            return HEAD
         if name in EXPERTS and (default is inspect.Parameter.empty or is_dense(default)):
             return None if is_dense(default) else f"sizes.{EXPERTS[name]}"
-        found = next(sizes_named(name, [squashed(one) for one in held], ""), "")
+        names = [squashed(one) for one in held]
+        of_table = name in OF_ANY_TABLE and any("voc" in one for one in names)
+        found = "" if of_table else next(sizes_named(name, names, ""), "")
         found = found or ("" if "drop" in name or part_named(own) else size_by_words(name, ""))
         if found.endswith("_pad"):  # an id that is no token of the probe is one of no padding
             return "None" if is_beyond(default, PROBE) else None
@@ -355,7 +348,7 @@ class Options:
             return _size(found)
         if "drop" in name and not isinstance(default, nn.Module) and not is_width(default):
             return "sizes.dropout"
-        return USUAL.get(name) if default is inspect.Parameter.empty else None
+        return usual(own) if default is inspect.Parameter.empty else None
 
     def _configuration(
         self, own: str, parameter: inspect.Parameter, arguments: Mapping[str, inspect.Parameter]

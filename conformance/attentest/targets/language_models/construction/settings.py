@@ -41,6 +41,20 @@ USUAL: Mapping[str, str] = {
 }
 """Values of arguments that are required, and no size."""
 
+_FACTOR = re.compile(r"mult|factor|ratio|expan")
+_OTHER_FACTOR = re.compile(r"drop|rop|rotary|scaling|capacity|head|depth|lr|rate")
+
+
+def usual(own: str) -> str | None:
+    """Return the usual value of the required argument `own` that is no size, None for no idea.
+
+    One that is called a factor, whatever it is called besides, is that of an inner width.
+    """
+    name = squashed(own)
+    factor = _FACTOR.search(name) and not _OTHER_FACTOR.search(name)
+    return USUAL.get(name) or ("4" if factor else None)
+
+
 EXPERTS = {own: size for size in OF_EXPERTS for own in SIZES[size] if own != "k"}
 """Names of the numbers of experts, and of those that are chosen."""
 
@@ -186,9 +200,31 @@ REPEATED = f"sizes.heads // ({SHARED_HEADS})"
 REPEATS = words("groupsize nrep nreps numrep kvgroupsize headspergroup numkeyvaluegroups")
 """Names of the number of heads that share one of keys, next to the number of those."""
 
+HEAD = "sizes.d_model // sizes.heads"
+"""The expression of the width of a head."""
+
+DERIVED = frozenset({SHARED_HEADS, REPEATED, HALF, HEAD})
+"""Expressions of several sizes: an argument that gets one is none of them."""
+
 SHARING = Sizes(d_model=24, heads=4, kv_heads=2, layers=2)
 ONE = SHARING.but(kv_heads=1)
 """Sizes with fewer heads of keys than of queries."""
+
+
+def other_values(
+    thing: Callable[..., Any],
+    failures: Sequence[tuple[str, str]],
+    space: Mapping[str, Any],
+    doubts: Sequence[str],
+) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Yield expressions that failed, with other values of some argument, and the doubts of each.
+
+    `doubts` are those of the expressions as they are.
+    """
+    yield from with_all_heads(thing, failures, space)
+    yield from with_last_row_as_pad(failures, doubts)
+    yield from with_own_inner_width(failures)
+    yield from with_one_width(thing, failures, space)
 
 
 def with_all_heads(
@@ -203,6 +239,20 @@ def with_all_heads(
             one = expression.replace(SHARED_HEADS, "sizes.heads")
             said = f"assumed as many heads of keys as of queries: with fewer of them, {failure}"
             yield one, (*doubts_of(thing, one, space), said)
+
+
+def with_last_row_as_pad(
+    failures: Sequence[tuple[str, str]], doubts: Sequence[str]
+) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Yield expressions whose table refuses an id of padding that is no token, with the last row.
+
+    With each come the `doubts`, of which that on the id is about the last row. Tables count
+    from their end there, and no token is -1.
+    """
+    for expression, failure in failures[:2]:
+        if f"={NO_PAD}" in expression and "adding_idx" in failure:
+            others = tuple(one.replace(f"={NO_PAD},", f"={LAST_ROW},") for one in doubts)
+            yield expression.replace(f"={NO_PAD}", f"={LAST_ROW}"), others
 
 
 NO_INNER = "it holds no two matrices of the inner width"
@@ -273,6 +323,9 @@ def is_beyond(default: Any, sizes: Sizes) -> bool:
 
 NO_PAD = "-100"
 """The id of padding that a model has to be given: no token is one, and a table refuses it."""
+
+LAST_ROW = "-1"
+"""The id of padding where a table takes it: that of its last row, and of no token."""
 
 
 def is_pad(own: str) -> bool:

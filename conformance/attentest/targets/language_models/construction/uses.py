@@ -30,6 +30,9 @@ _OF_TORCH: Mapping[type[nn.Module], tuple[str, ...]] = {
 """The sizes that the first arguments of modules of torch are."""
 
 
+OF_ANY_TABLE = ("numembeddings",)
+"""Names of the number of rows of any table: a vocabulary only where nothing else is one."""
+
 _NO_SIZE = re.compile(r"drop|type|segment|class|label|pad|seed|id(x)?$", re.IGNORECASE)
 """Words of arguments that are handed to modules of torch, and are no size of a model."""
 
@@ -112,7 +115,9 @@ def _named_size(name: str, held: list[str]) -> str:
     own = squashed(name)
     found = next(sizes_named(own, [squashed(one) for one in held], ""), "")
     found = found or size_by_words(own, "")
-    return "" if found.endswith("_pad") else found.replace("source", "target")
+    return (
+        "" if own in OF_ANY_TABLE or found.endswith("_pad") else found.replace("source", "target")
+    )
 
 
 def _named(node: ast.expr, home: Mapping[str, Any]) -> Any:

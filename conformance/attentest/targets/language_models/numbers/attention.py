@@ -17,6 +17,7 @@ from attentest.targets.language_models.numbers.mistaken_attention import (
 )
 from attentest.targets.language_models.numbers.mistakes import (
     LIFTED,
+    OF_BOTH,
     OF_KEYS,
     OF_QUERIES,
     OF_SCORES,
@@ -27,9 +28,9 @@ from attentest.targets.language_models.numbers.mistakes import (
 from attentest.targets.language_models.numbers.norms import Options
 from attentest.targets.language_models.numbers.places import View, matching
 from attentest.targets.language_models.numbers.placing import (
-    BARE,
     Views,
     look_for_tables,
+    normed_ways,
     turned_by,
     turns_of,
     ways,
@@ -125,11 +126,10 @@ def _mixtures(
                 _look_for_scores(reader, placed, query, key, split(maps["value"].output, shared))
             _suspect(reader, known | placed, maps, views, h)
             for bias in _SCORE_BIASES[1:]:
-                _suspect(reader, {**known, **placed, "relative_bias": bias}, maps, {}, h, [LIFTED])
-        for turn in turns_of(reader, known, query):
-            _suspect(reader, {**known, **turn, **BARE}, maps, {}, h, [*OF_KEYS, *OF_VALUES])
-        for turn in turns_of(reader, known, key):
-            _suspect(reader, {**known, **turn, **BARE}, maps, {}, h, OF_QUERIES)
+                _suspect(
+                    reader, {**known, **placed, "relative_bias": bias}, maps, views, h, [LIFTED]
+                )
+        _suspect_turns(reader, known, maps, h, query, key)
         look_for_tables(reader, known, query)
 
 
@@ -179,7 +179,21 @@ def _suspect(
         if not reader.suspected and reader.trace.holds(values, known=False):
             reader.suspected = one
             if one.is_by_hand or one.scale or one.ahead > 0:
-                reader.begun = place_of(reader, one, choices, maps)
+                reader.begun = place_of(reader, one, choices, maps, norms)
+
+
+def _suspect_turns(
+    reader: Reader, known: Options, maps: dict[str, Linear], h: Floats, query: Floats, key: Floats
+) -> None:
+    """Remember a well-known mistake of what is turned by its positions, and how."""
+    for normal, views, one, two in normed_ways(reader, known, query, key):
+        for x, mistakes, turned in (
+            (one, [*OF_KEYS, *OF_VALUES], None),
+            (two, OF_QUERIES, None),
+            (one, OF_BOTH, OF_BOTH[0]),
+        ):
+            for turn in turns_of(reader, known, x, turned):
+                _suspect(reader, {**known, **turn, **normal}, maps, views, h, mistakes)
 
 
 def _mistaken(
@@ -192,7 +206,7 @@ def _mistaken(
 ) -> Floats:
     """Return the weighted values under `choices` with a mistake; NaN where it has no formula."""
     if mistake.is_by_hand:
-        return weighted_by_hand(reader, mistake, choices, maps)
+        return weighted_by_hand(reader, mistake, choices, maps, norms)
     options = {**choices, **mistake.options(reader.sizes)}
     return _weighted(reader, options, maps, norms, h, mistake.seen(h.shape[1]))
 

@@ -26,7 +26,7 @@ def distance_of_labels(model: nn.Module, call: Call, labels: str) -> int | None:
     try:
         with widened():
             logits = call.compiled()(model, tokens)
-            losses = list(_losses(model(**{**inputs_of(call, tokens), labels: others})))
+            losses = list(_losses(model(**{**inputs_of(call, tokens, model), labels: others})))
     except Exception:  # code that a user wrote may raise anything
         return None
     if len(losses) != 1 or logits.shape[:2] != tokens.shape:

@@ -7,7 +7,12 @@ import numpy as np
 from attentest.analysis.lines.recording import Place
 from attentest.targets.language_models.numbers.linears import Linear
 from attentest.targets.language_models.numbers.mistakes import Mistake, Options
-from attentest.targets.language_models.numbers.placing import turned_by, turned_key
+from attentest.targets.language_models.numbers.placing import (
+    Views,
+    normal_of,
+    turned_by,
+    turned_key,
+)
 from attentest.targets.language_models.numbers.reader import Reader
 from attentest_spec import Choices
 from attentest_spec.attention import softmax
@@ -19,7 +24,6 @@ from attentest_spec.setting import Floats, Setting
 _SHARED = ("key", "value")
 
 _PLAIN: Options = {
-    "query_key_norm": "none",
     "relative_bias": "none",
     "score_cap": "none",
     "attention_sink": "none",
@@ -28,7 +32,11 @@ _PLAIN: Options = {
 
 
 def weighted_by_hand(
-    reader: Reader, mistake: Mistake, options: Options, maps: Mapping[str, Linear]
+    reader: Reader,
+    mistake: Mistake,
+    options: Options,
+    maps: Mapping[str, Linear],
+    norms: Views,
 ) -> Floats:
     """Return the weighted values of all heads (B, T, H * E) with `mistake`.
 
@@ -40,24 +48,30 @@ def weighted_by_hand(
         options.get(one, _PLAIN[one]) != _PLAIN[one] for one in left_out
     ):
         return np.full_like(maps["query"].output, np.nan)
-    *_, values = _steps(reader, mistake, options, maps)
+    *_, values = _steps(reader, mistake, options, maps, norms)
     return values
 
 
 def place_of(
-    reader: Reader, mistake: Mistake, options: Options, maps: Mapping[str, Linear]
+    reader: Reader,
+    mistake: Mistake,
+    options: Options,
+    maps: Mapping[str, Linear],
+    norms: Views,
 ) -> Place | None:
     """Return the line at which the first numbers of `mistake` are computed, None for no line."""
     if mistake.ahead:
         return reader.trace.place_of_mask(mistake.seen(maps["query"].output.shape[1])[0, 0])
     if mistake.lifted:
         return None  # what is behind the query has another bias in the code, or none
-    key, value, scores, weights, values = _steps(reader, mistake, options, maps)
+    query, key, value, scores, weights, values = _steps(reader, mistake, options, maps, norms)
     wrong = [weights, values]
     if mistake.keys or mistake.unturned or mistake.scale or "key" in mistake.tiled:
         wrong = [scores, *wrong]
     if mistake.keys and mistake.keys(options)["attention_rotary"] != "none":
         wrong = [key, *wrong]
+    if mistake.both:
+        wrong = [query, *wrong]
     if mistake.turned:
         wrong = [value, *wrong]
     if mistake.tiled:
@@ -75,16 +89,26 @@ def _by_head(wrong: Iterable[Floats]) -> Iterator[Floats]:
 
 
 def _steps(
-    reader: Reader, mistake: Mistake, options: Options, maps: Mapping[str, Linear]
-) -> tuple[Floats, Floats, Floats, Floats, Floats]:
-    """Return keys, values, scores, weights, and the weighted values of all heads."""
+    reader: Reader,
+    mistake: Mistake,
+    options: Options,
+    maps: Mapping[str, Linear],
+    norms: Views,
+) -> tuple[Floats, Floats, Floats, Floats, Floats, Floats]:
+    """Return queries, keys, values, scores, weights, and the weighted values of all heads."""
     heads = reader.sizes.heads
     query = split(maps["query"].output, heads)
     key, value = (split(maps[one].output, reader.sizes.kv_heads or heads) for one in _SHARED)
+    late = options.get("query_key_norm_place") == "after-rotation"
+    if not late:
+        query, key = _normed(reader, options, norms, query, key)
     if options.get("attention_rotary", "none") != "none":
         key = turned_key(reader, options, key, mistake)
-        query = query if mistake.unturned else turned_by(reader, options, query)
+        own = mistake if mistake.both else None
+        query = query if mistake.unturned else turned_key(reader, options, query, own)
         value = turned_by(reader, options, value) if mistake.turned else value
+    if late:
+        query, key = _normed(reader, options, norms, query, key)
     scores = query @ _repeated(reader, mistake, "key", key).swapaxes(-1, -2)
     scaled = scores * query.shape[-1] ** -0.5
     if mistake.scale:
@@ -95,7 +119,19 @@ def _steps(
     weights = softmax(scaled)
     if mistake.over_queries:
         weights = softmax(scaled.swapaxes(-1, -2)).swapaxes(-1, -2)
-    return key, value, scores, weights, merge(weights @ _repeated(reader, mistake, "value", value))
+    merged = merge(weights @ _repeated(reader, mistake, "value", value))
+    return query, key, value, scores, weights, merged
+
+
+def _normed(
+    reader: Reader, options: Options, norms: Views, query: Floats, key: Floats
+) -> tuple[Floats, Floats]:
+    """Return queries and keys under the norms that `options` say, with the weights `norms`."""
+    if options.get("query_key_norm", "none") == "none":
+        return query, key
+    named = (("query_norm", query), ("key_norm", key))
+    one, two = (normal_of(reader, options, norms, name, x) for name, x in named)
+    return one, two
 
 
 def _bias(reader: Reader, options: Options, length: int) -> Floats:

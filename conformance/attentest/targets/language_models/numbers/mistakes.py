@@ -27,8 +27,9 @@ class Mistake:
     that a query sees (-1: all of them), `bare` are the sublayers without a residual path. `normed`
     says of sublayers what their input is in the place of its norm: the norm of another sublayer, or
     "" for none. `keys` are the options with which keys are turned, from those of queries, `angles`
-    those by which their angles are laid out, where these are others, and `places` how often sines
-    are added to the embeddings. Where it is `over_queries` the weights of a key sum to 1, and where
+    those by which their angles are laid out, where these are others, which is so of queries too
+    where it is of `both`. `places` is how often sines are added to the embeddings. Where it is
+    `over_queries` the weights of a key sum to 1, and where
     it is `unmerged` heads are not transposed back. Heads of what is `tiled` ("key", "value") are
     repeated all in turn, and not each in a row. Where it is `lifted` the bias of distances has the
     other sign. What is `early` has a residual path from the input of its block, and what is `inner`
@@ -45,6 +46,7 @@ class Mistake:
     normed: Mapping[str, str] = field(default_factory=dict)
     keys: Callable[[Options], Options] | None = None
     angles: Callable[[Options], Options] | None = None
+    both: bool = False
     places: int = 1
     over_queries: bool = False
     unmerged: bool = False
@@ -157,6 +159,15 @@ OF_KEYS = (
         "keys that are turned by angles for other pairs of columns",
         keys=lambda options: options,
         angles=_OTHER_PAIRS,
+    ),
+)
+
+OF_BOTH = (
+    Mistake(
+        "queries and keys that are turned by angles for other pairs of columns",
+        keys=lambda options: options,
+        angles=_OTHER_PAIRS,
+        both=True,
     ),
 )
 

@@ -39,7 +39,7 @@ def ways(reader: Reader, known: Options, query: Floats, key: Floats) -> Iterator
     leaves it out comes later.
     """
     for normal, views in _norms(reader, known, query, key):
-        both = [_normal(reader, normal, views, name, x) for name, x in _named(query, key)]
+        both = [normal_of(reader, normal, views, name, x) for name, x in _named(query, key)]
         before: Options = {**normal, "query_key_norm_place": "before-rotation"}
         for turn in _turns(reader, known, *both):
             yield {**before, **turn}, views
@@ -52,14 +52,25 @@ def ways(reader: Reader, known: Options, query: Floats, key: Floats) -> Iterator
     yield {**_PLAIN, **BARE}, {}
 
 
+def normed_ways(
+    reader: Reader, known: Options, query: Floats, key: Floats
+) -> Iterator[tuple[Options, Views, Floats, Floats]]:
+    """Yield norms of queries and keys, or none, with what they are before they are turned."""
+    yield BARE, {}, query, key
+    for normal, views in _norms(reader, known, query, key):
+        one, two = (normal_of(reader, normal, views, name, x) for name, x in _named(query, key))
+        yield {**normal, "query_key_norm_place": "before-rotation"}, views, one, two
+
+
 def _named(query: Floats, key: Floats) -> tuple[tuple[str, Floats], ...]:
     return ("query_norm", query), ("key_norm", key)
 
 
 def _turns(reader: Reader, known: Options, query: Floats, key: Floats) -> Iterator[Options]:
     """Yield the options of rotary positions with which both are computed."""
-    unturned = reader.mistaken is not None and reader.mistaken.unturned
-    for options in turns_of(reader, known, key if unturned else query):
+    mistaken = reader.mistaken
+    first = key if mistaken and mistaken.unturned else query
+    for options in turns_of(reader, known, first, mistaken if mistaken and mistaken.both else None):
         own = turned_key(reader, options, key, reader.mistaken)
         if reader.holds_heads(own) or reader.holds(_repeated(own, query.shape[1])):
             yield options
@@ -70,9 +81,15 @@ def _repeated(key: Floats, heads: int) -> Floats:
     return key.repeat(heads // key.shape[1], axis=1)
 
 
-def turns_of(reader: Reader, known: Options, query: Floats) -> Iterator[Options]:
-    """Yield the options of rotary positions with which queries (B, H, T, E) are computed."""
-    for options in reader.once("turn", query, {}, partial(_turned_so, reader, query)):
+def turns_of(
+    reader: Reader, known: Options, query: Floats, mistake: Mistake | None = None
+) -> Iterator[Options]:
+    """Yield the options of rotary positions with which queries (B, H, T, E) are computed.
+
+    A `mistake` of queries and keys is one with which they are.
+    """
+    kind = f"turn with {mistake.words}" if mistake else "turn"
+    for options in reader.once(kind, query, {}, partial(_turned_so, reader, query, mistake)):
         if not against(known, options):
             yield options
 
@@ -90,9 +107,9 @@ def look_for_tables(reader: Reader, known: Options, query: Floats) -> None:
                 reader.holds(np.concatenate([table, table], axis=-1))
 
 
-def _turned_so(reader: Reader, x: Floats) -> Iterator[Options]:
+def _turned_so(reader: Reader, x: Floats, mistake: Mistake | None) -> Iterator[Options]:
     for options in _every_turn(reader):
-        if reader.holds_heads(turned_by(reader, options, x)):
+        if reader.holds_heads(turned_key(reader, options, x, mistake)):
             yield options
 
 
@@ -174,14 +191,14 @@ def _normalised(reader: Reader, rms: Options, name: str, x: Floats) -> Iterator[
             del options["norm_kind"]
             for held in parameters(reader, options, plain):
                 views = {f"{name}.{leaf}": view for leaf, view in held.items()}
-                if reader.holds(_normal(reader, options, views, name, x)):
+                if reader.holds(normal_of(reader, options, views, name, x)):
                     yield options, views
     unit: Options = {"query_key_norm": "unit-length"}
-    if reader.holds(_normal(reader, unit, {}, name, x)):
+    if reader.holds(normal_of(reader, unit, {}, name, x)):
         yield unit, {}
 
 
-def _normal(reader: Reader, options: Options, views: Views, name: str, x: Floats) -> Floats:
+def normal_of(reader: Reader, options: Options, views: Views, name: str, x: Floats) -> Floats:
     """Return the heads x (B, H, T, E) under the norm `name`, as the formula has it."""
     values = {one: view.values for one, view in views.items()}
     given = Setting(reader.sizes, Choices.of({**reader.declared, **options}), values)

@@ -53,7 +53,7 @@ def with_own_norms(built: Building, inferred: Inferred) -> Building:
     """
     probe = probe_of(built, DISTINCT.but(target_vocabulary=DISTINCT.source_vocabulary))
     call = inferred.call.compiled()
-    counted = _Counted(probe.model)
+    counted = CountedNorms(probe.model)
     try:
         before = probe.called(call, *probe.tokens)
     finally:
@@ -82,9 +82,9 @@ def _computes(
     held = dict(own.named_parameters())
     with torch.no_grad():
         for name, one in tied.model.named_parameters():
-            if _tied_name(name) not in held:  # the norm has another name in the layer
+            if tied_name(name) not in held:  # the norm has another name in the layer
                 return False
-            one.copy_(held[_tied_name(name)])
+            one.copy_(held[tied_name(name)])
     answer = tied.called(inferred.call.compiled(), *tied.tokens)
     near = isinstance(answer, Tensor) and answer.shape == wanted.shape
     return near and bool((answer - wanted).abs().max() <= _NEAR * wanted.abs().max())
@@ -95,13 +95,13 @@ def _inside(expression: str) -> str:
     return expression[len(untied.__name__) + 1 :].rpartition(", [")[0]
 
 
-def _tied_name(name: str) -> str:
+def tied_name(name: str) -> str:
     """Return the name that a parameter of a norm in turn has in the tied model."""
     before, number, after = name.partition(".norms.")
     return f"{before}.{after.partition('.')[2]}" if number else name
 
 
-class _Counted:
+class CountedNorms:
     """Counts how often each norm of a model is called in one call of each layer around it."""
 
     def __init__(self, model: nn.Module) -> None:
