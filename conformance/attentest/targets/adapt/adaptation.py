@@ -341,7 +341,7 @@ def _adapted(code: Code, reading: Reading) -> Adapted:
         demand_usual(code.name, adapter, found, findings, line)
     asked = "" if reading.anyway else ask()
     if code.constants and not (asked or reading.anyway or explained):
-        asked = constants.question(code.name, code.constants)
+        asked = constants.question(code, trust.is_known_mistake(code.component, found, shown))
     held = code.inner is not None or code.component == routing.COMPONENT
     if guessed and not known and held:  # layers and experts say more than a name
         known = trust.confirmed(code.component, adapter, found, shown)

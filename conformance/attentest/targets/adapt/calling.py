@@ -30,7 +30,7 @@ from attentest.targets.adapt.masks import Style, is_length
 from attentest.targets.adapt.objects.mask_holders import holders_of
 from attentest.targets.adapt.objects.own_masks import without_own_mask
 from attentest.targets.adapt.probing import Probe
-from attentest.targets.adapt.reading import Attempt, Contrary, Misused, Reading, Unclear
+from attentest.targets.adapt.reading import Attempt, Contrary, Misused, Reading, Uncallable, Unclear
 from attentest.targets.adapt.ungiven import (
     hides_all,
     needed_masks,
@@ -154,7 +154,7 @@ def _placed(code: Code, adapter: Adapter, only: str) -> tuple[Probe, Adapter, in
     lengths.demand_any_length(code, adapter)
     left = ", ".join(_unnamed(adapter))
     without = f", and without {left} (None by default)" if left else ""
-    raise Unclear(
+    raise Uncallable(
         f"{code.name} could not be called as {code.component}. What was tried: {'; '.join(why)}. "
         f"It was called with {adapter.arguments.words}{without}.",
         "If it is another component, name it with --as.",

@@ -122,6 +122,18 @@ class Code:
         built = self.construction.with_constants({})
         return replace(self, construction=built, build=built)
 
+    def with_constants_of_parts(self, reading: Reading) -> "Code | None":
+        """Return it with constants that its arguments say as well, None where there are none.
+
+        Parts of it read them, as `Head(head_size)` does that has the width from its file.
+        """
+        built = self.construction
+        if built is None or self.constants or self.inner is not None or self.wrapper is not None:
+            return None
+        found = constants_of(self.thing, self.component, reading, built, said=True)
+        made = built.with_constants(found)
+        return replace(self, construction=made, build=made) if found else None
+
     @property
     def is_module(self) -> bool:
         """Whether it is a class that is built at sizes, or a function with one around it."""

@@ -15,6 +15,7 @@ from typing import Any
 
 from attentest.targets.adapt.code import Code
 from attentest.targets.adapt.components import squashed
+from attentest.targets.adapt.fillings import Filling
 from attentest.targets.adapt.names import OF_CHOICES, ON
 from attentest.targets.adapt.parameters.trials.clock import Clock
 from attentest.targets.adapt.parameters.words import feed_forward_role
@@ -49,6 +50,12 @@ def _value(code: Code, reading: Reading, explained: Explained) -> str:
     if not found or (len(found) > 1 and not same):
         return ""
     name, default, value = found[0]
+    if isinstance(default, Filling):
+        return (
+            f"With its default {name}=None, {code.name} computes {code.component}; with "
+            f"{name}={default.words} it does not. --give {name}=None (in Python: "
+            f"given={{{name!r}: None}}) judges it without."
+        )
     if callable(default):
         return (
             f"With {name}=None, {code.name} computes {code.component}; with its default "
@@ -105,6 +112,21 @@ def _alternatives(code: Code, reading: Reading) -> Iterator[tuple[str, Any, Any]
             continue
         if callable(one.default):
             yield name, one.default, None
+    for name, length in _optional_lengths(code):
+        if name not in reading.given:
+            yield name, length, None
+
+
+def _optional_lengths(code: Code) -> Iterator[tuple[str, Filling]]:
+    """Yield the arguments that are None by default and get a length, with that.
+
+    They may make a mask of later positions, or a table of positions.
+    """
+    built = code.construction
+    defaults = inspect.signature(built.make).parameters if built else {}
+    for name, one in built.fillings.items() if built else ():
+        if one.settles == {"max_length"} and name in defaults and defaults[name].default is None:
+            yield name, one
 
 
 def _arguments(code: Code) -> dict[str, inspect.Parameter]:

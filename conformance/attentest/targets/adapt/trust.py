@@ -352,6 +352,15 @@ def confirmed(
         )
 
 
+def is_known_mistake(component: str, found: FoundTable, choices: Mapping[str, Value]) -> bool:
+    """Say whether one mistake of the catalogue gives the numbers of code under its map."""
+    seen = found.observed
+    if seen is None or not found.table or not seen.run.samples:
+        return False
+    with probing.undisturbed():
+        return _catalogued(component, found.table, seen, Choices.of(dict(choices)))
+
+
 def _catalogued(component: str, table: Table, seen: Observed, declared: Choices) -> bool:
     """Say whether a mistake of the catalogue gives the numbers of the code."""
     clock = Clock(SECONDS)

@@ -14,7 +14,7 @@ from attentest.targets.adapt.components import squashed
 from attentest.targets.adapt.construction import Construction, construction, copied_at
 from attentest.targets.adapt.fillings import Filling, filling_of, fixed, head_width
 from attentest.targets.adapt.probing import SIZES, undisturbed
-from attentest.targets.adapt.reading import Reading, Unclear, Uncovered
+from attentest.targets.adapt.reading import Reading, Uncallable, Unclear, Uncovered
 from attentest.targets.constants.copies import SECONDS, numbers_named
 from attentest.targets.constants.numbers_read import (
     HEAD_WIDTH_CODE,
@@ -30,11 +30,18 @@ class WithConstants(Protocol):
     """Code that may read constants as sizes."""
 
     @property
+    def name(self) -> str:
+        """The name of the code."""
+
+    @property
     def constants(self) -> Mapping[str, Filling]:
         """The constants that are sizes."""
 
     def as_written(self) -> Any:
         """Return the code with its constants as they are, None where that cannot be."""
+
+    def with_constants_of_parts(self, reading: Reading) -> Any:
+        """Return the code with constants that its arguments say as well, None for no such one."""
 
 
 C = TypeVar("C", bound=WithConstants)
@@ -59,10 +66,16 @@ def varied(thing: Callable[..., Any], component: str, reading: Reading) -> Const
 
 
 def constants_of(
-    thing: Callable[..., Any], component: str, reading: Reading, built: Construction | None = None
+    thing: Callable[..., Any],
+    component: str,
+    reading: Reading,
+    built: Construction | None = None,
+    *,
+    said: bool = False,
 ) -> dict[str, Filling]:
     """Return the constants that are sizes of `thing` which `built` does not say.
 
+    `said` asks for those that it says, too, as they are read by parts that get no argument of it.
     There are none where the width of a head and what it follows from are said. Unclear where they
     contradict each other, and where no copy can be made.
     """
@@ -79,7 +92,7 @@ def constants_of(
     found = {
         own: one
         for own, one in _fillings(read, component, reading, [*named]).items()
-        if not _is_said(one, built)
+        if said or not _is_said(one, built)
     }
     if not (given or any(_is_head_width(one) or one.settles & _SPLIT for one in found.values())):
         return {}
@@ -112,6 +125,10 @@ def read_by(read: Callable[[C, Reading], R], code: C, reading: Reading) -> R:
     try:
         return read(code, reading)
     except Unclear as failure:
+        if isinstance(failure, Uncallable):
+            with suppress(Unclear):
+                if (other := code.with_constants_of_parts(reading)) is not None:
+                    return read(other, reading)
         plain = code.as_written()
         if plain is None:
             raise
@@ -127,16 +144,19 @@ def read_by(read: Callable[[C, Reading], R], code: C, reading: Reading) -> R:
         ) from failure
 
 
-def question(name: str, constants: Mapping[str, Filling]) -> str:
-    """Return the question where `constants` are sizes, and no choice gives the numbers."""
-    if not any(one.code for one in constants.values()):
-        return ""  # all are left as they are
+def question(code: WithConstants, is_known_mistake: bool) -> str:
+    """Return the question where constants are sizes, and no choice gives the numbers of `code`.
+
+    There is none where a known mistake gives them, as the constants are right then.
+    """
+    if is_known_mistake or not any(one.code for one in code.constants.values()):
+        return ""  # as well where all are left as they are
     return (
-        f"{name} reads constants of the code as sizes, and was judged in copies of its files that "
-        f"have others in their place ({words(constants)}). No choice gives its numbers: that is a "
-        f"mistake in it, or a constant means something else. Say which is which with --argument "
-        f"SIZE=NAME, leave one as it is with --give NAME=VALUE, make them arguments, or judge it "
-        f"with --anyway."
+        f"{code.name} reads constants of the code as sizes, and was judged in copies of its files "
+        f"that have others in their place ({words(code.constants)}). No choice gives its numbers: "
+        f"that is a mistake in it, or a constant means something else. Say which is which with "
+        f"--argument SIZE=NAME, leave one as it is with --give NAME=VALUE, make them arguments, or "
+        f"judge it with --anyway."
     )
 
 
