@@ -15,6 +15,7 @@ from torch import Tensor, nn
 
 from attentest.targets.adapt import probing
 from attentest.targets.adapt.advice.components import other_components
+from attentest.targets.adapt.masks import NO_CONVENTION
 from attentest.targets.adapt.names import MASKS
 from attentest.targets.adapt.parameters.telling import LEFT_OVER
 from attentest.targets.adapt.parameters.trials.clock import Clock
@@ -191,9 +192,7 @@ def _leaves_parameters(backend: Any) -> bool:
 def _hides_nothing(attempt: Attempt, backend: Any) -> bool:
     """Say whether an argument was taken for a mask that shows no convention."""
     masks = attempt.arguments.keys() & set(MASKS)
-    return bool(masks) and any(
-        masks.NO_CONVENTION in one for one in getattr(backend, "assumed", ())
-    )
+    return bool(masks) and any(NO_CONVENTION in one for one in getattr(backend, "assumed", ()))
 
 
 def _carries_keys(attempt: Attempt, backend: Any) -> bool:
