@@ -79,12 +79,11 @@ from attentest.targets.adapt.ungiven import ungiven_of
 from attentest.targets.adapt.unspecified.buckets import demand_buckets
 from attentest.targets.adapt.unspecified.sampling import demand_calls_alone
 from attentest.targets.adapt.wrappers.applied import applied_by_caller
+from attentest.targets.adapt.wrappers.around import without_the_rest
 from attentest.targets.adapt.wrappers.core import without_norm
 from attentest.targets.adapt.wrappers.networked import network_of_gate
 from attentest.targets.adapt.wrappers.own_norms import with_one_epsilon, with_own_norms
-from attentest.targets.adapt.wrappers.placed import without_positions
 from attentest.targets.adapt.wrappers.projected import without_output
-from attentest.targets.adapt.wrappers.summed import without_sums
 from attentest.targets.adapt.wrappers.turning import turned_by_caller
 from attentest.targets.adapt.wrappers.wrapper import fitting
 from attentest.targets.adapt.writing.backend import Written
@@ -313,7 +312,7 @@ def _adapted(code: Code, reading: Reading) -> Adapted:
     if other := other or with_own_norms(code, adapter, found, reading):
         return _adapted(other, reading)
     cores = without_norm(code, probe, adapter, found, reading)
-    rows = (*without_positions(code, probe, reading), *without_sums(code, probe, reading))
+    rows = without_the_rest(code, probe, adapter, reading)
     for other in (*cores, *rows, *with_one_epsilon(code, found, reading)):
         if (core := fitting(other, reading, _adapted)) is not None:
             return core

@@ -207,7 +207,7 @@ def _of_class(
     signature = _signature(call, name) if call else _without_self(_signature(_call(thing), name))
     if not reading.component:
         component = as_layer(component, thing)
-        if component == "decoder_layer" and is_of_one_text(signature):
+        if component == "decoder_layer" and is_of_one_text(signature, thing):
             component = "encoder_layer"
     built = as_a_later_layer(_buildable(varied(thing, component, reading)))
     return Code(

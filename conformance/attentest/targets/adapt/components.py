@@ -43,6 +43,7 @@ _NAMES = {
         "positionalencoder sinusoidalpositionalencoding sinusoidalpositionalembedding "
         "positionencoder sinusoidalpositionencoder "
         "learnedpositionalencoding learnedpositionalembedding positionalencodinglayer "
+        "positionalembeddings learnedpositionalembeddings sinusoidalpositionalembeddings "
         "sinusoidencodingtable sinusoidalencodingtable sinusoidtable sinusoidaltable "
         "positionencodingtable positionalencodingtable"
     ),

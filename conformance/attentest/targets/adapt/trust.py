@@ -31,7 +31,6 @@ from attentest.targets.adapt.reading import Reading, Uncovered, Windowed
 from attentest.targets.adapt.recognise import (
     holds_where_rows_are_alike,
     recognised,
-    scaled_input,
     scaled_rows,
     scaled_table,
 )
@@ -55,6 +54,7 @@ from attentest.targets.adapt.unspecified.polarity import demand_polarity
 from attentest.targets.adapt.unspecified.stack_ends import scaled_or_combined
 from attentest.targets.adapt.unspecified.windows import window
 from attentest.targets.adapt.wrappers.core import adds_at_zero
+from attentest.targets.adapt.wrappers.scaled import scaled_input
 from attentest.targets.epsilons import inner_epsilon, is_without_weights, norm_of, other_epsilon
 from attentest_spec import Choices, Table
 from attentest_spec.choices import Value
