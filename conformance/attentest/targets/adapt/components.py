@@ -45,7 +45,7 @@ _NAMES = {
         "learnedpositionalencoding learnedpositionalembedding positionalencodinglayer "
         "positionalembeddings learnedpositionalembeddings sinusoidalpositionalembeddings "
         "sinusoidencodingtable sinusoidalencodingtable sinusoidtable sinusoidaltable "
-        "positionencodingtable positionalencodingtable"
+        "positionencodingtable positionalencodingtable sinusoidencoding sinusoidalencoding"
     ),
     "embedding": (
         "embedding embeddings tokenembedding tokenembeddings inputembedding inputembeddings "

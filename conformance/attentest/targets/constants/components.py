@@ -1,6 +1,7 @@
 """Constants that a component reads as sizes: it is judged in copies of its files with others."""
 
 import inspect
+import sys
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
@@ -19,6 +20,7 @@ from attentest.targets.constants.copies import SECONDS, numbers_named
 from attentest.targets.constants.numbers_read import (
     HEAD_WIDTH_CODE,
     contradiction,
+    numbers_lacking,
     numbers_of_file,
     numbers_of_process,
     numbers_read,
@@ -100,7 +102,9 @@ def constants_of(
     _demand_constant_sizes(thing, found, built)
     if any(map(_is_head_width, found.values())):
         of_file = {own: named[own] for own in numbers_of_file(thing) if own in named}
-        _demand_agreement(thing, {**of_file, **read}, component, reading)
+        missing = numbers_lacking(sys.modules[thing.__module__])
+        held = {own: value for own, value in {**of_file, **read}.items() if own not in missing}
+        _demand_agreement(thing, held, component, reading)
     if live:
         raise Unclear(
             f"{thing.__name__} reads constants of the code as sizes ({words(found)}), and is "
