@@ -18,6 +18,7 @@ from attentest.targets.adapt.encoders.stack import EmbeddedStack
 from attentest.targets.adapt.fillings import Filling
 from attentest.targets.adapt.objects.heads import has_heads, sizes_said
 from attentest.targets.adapt.objects.layer_numbers import as_a_later_layer
+from attentest.targets.adapt.objects.query_widths import with_model_widths
 from attentest.targets.adapt.probing import SIZES, undisturbed
 from attentest.targets.adapt.reading import Reading, Unclear
 from attentest.targets.adapt.wrappers.caller import held_by_caller
@@ -240,7 +241,7 @@ def _buildable(found: Construction) -> Construction:
     except TypeError:
         return found.with_whole_ratio()
     except Exception:  # code that a user wrote may raise anything; it is reported later
-        others = [found.with_whole_ratio(), *_with_fewer(found)]
+        others = [found.with_whole_ratio(), *_with_fewer(found), *with_model_widths(found)]
         return next(filter(_builds, others), found)
 
 
