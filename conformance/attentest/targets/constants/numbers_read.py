@@ -64,7 +64,7 @@ def numbers_of_file(thing: Callable[..., Any]) -> dict[str, float]:
 def numbers_lacking(module: ModuleType) -> list[str]:
     """Return the names that the classes of a module read, and that it has as a script alone."""
     try:
-        source = Path(str(module.__file__)).read_bytes()
+        source = Path(getattr(module, "__file__", None) or "").read_bytes()
         return lacking(_parsed(source), vars(module))
     except (OSError, SyntaxError, ValueError):
         return []
