@@ -15,6 +15,7 @@ from attentest.targets.adapt import probing
 from attentest.targets.adapt.adapter import Adapter
 from attentest.targets.adapt.advice.causal_switches import demand_order
 from attentest.targets.adapt.advice.meant_otherwise import demand_meant
+from attentest.targets.adapt.advice.other_activations import other_activation
 from attentest.targets.adapt.advice.own_order import hides_later, mask_as_a_flag, mask_for_order
 from attentest.targets.adapt.advice.plain_norms import rms_function
 from attentest.targets.adapt.advice.shares import of_shares
@@ -169,6 +170,7 @@ def _of_numbers(
         return ""
     if not other and found.observed and code.component in _HOLDS_NORMS:
         other = inner_epsilon(found.observed)
+    other = other or other_activation(probe, adapter, found, known)
     if code.component == "positional_encoding" and not found.table:
         other = scaled_table(adapter, probe.built, SIZES) or scaled_input(probe, adapter)
     if code.component == "positional_encoding" and found.table:

@@ -252,7 +252,9 @@ def _stepping(thing: Any, own: str, asked: Value | None) -> _Way:
     held = _argument(made, _PARAMETERS)
     rate, passed = _argument(made, _RATE), _argument(step, _RATE)
     decay = _argument(made, ("weightdecay", "wd"))
-    usual = bool(decay) and bool(made[decay].default) and made[decay].default != made[decay].empty
+    usual = (
+        bool(decay) and isinstance(made[decay].default, int | float) and bool(made[decay].default)
+    )
     decays = usual if asked is None else bool(decay) and asked != PAPER.weight_decay
     required = {
         name: _USUAL[squashed(name)]
