@@ -3,9 +3,10 @@
 import pytest
 
 from attentest.analysis.diagnosis import BrokenClause
-from attentest.analysis.diagnosis.variants import variant_named
+from attentest.analysis.diagnosis.variants import Variant, pairs, variant_named
 from attentest.faults.reference_models import REFERENCE_MODELS, reference_backend
 from attentest.judging.bench import Bench
+from attentest_spec import Choices
 from attentest_spec.torch import of_function
 
 EPSILON = "rms_norm.epsilon-of-another-library"
@@ -33,3 +34,11 @@ def test_words_of_a_pair_are_one_sentence():
     first, second = pair.text.split(" together with ")
     assert not first.endswith(".")
     assert second.endswith(".")
+
+
+def test_fault_of_an_option_is_combined_with_that_option_alone():
+    option = Variant({"smoothed_mass": "other-real-words"}, (), Choices())
+    pad, target = "loss.pad-word-shared", "loss.target-without-its-share"
+    together = [one.names for one in pairs([option], "loss")]
+    assert ("smoothed_mass=other-real-words", pad) in together
+    assert option.combined(variant_named((target,), Choices())) is None

@@ -52,3 +52,10 @@ def test_a_greatest_length_is_read_by_its_name(tmp_path: Path) -> None:
     assert broken(adapted(tmp_path, "MaskedCausalAttention", CAUSAL), ATTENTION) == []
     mistaken = CAUSAL.replace("q.shape[-1] **", "x.shape[-1] **")
     assert broken(adapted(tmp_path, "MaskedCausalAttention", mistaken), ATTENTION)
+
+
+def test_attention_called_mhsa_is_judged(tmp_path: Path) -> None:
+    code = CAUSAL.replace("MaskedCausalAttention", "MHSA")
+    assert broken(adapted(tmp_path, "MHSA", code), ATTENTION) == []
+    mistaken = code.replace("q.shape[-1] **", "x.shape[-1] **")
+    assert broken(adapted(tmp_path, "MHSA", mistaken), ATTENTION)

@@ -32,3 +32,10 @@ def test_rotary_tables_are_read_by_their_names(name, tmp_path):
 def test_turns_by_named_tables_pass_under_no_other_sign(tmp_path):
     right, wrong = "even * sin + odd * cos", "even * sin - odd * cos"
     assert asked_or_broken(tmp_path, "apply_rope", CODE, right, wrong, "rotary.formula")
+
+
+def test_rotary_tables_of_frequencies_are_read_by_their_names(tmp_path):
+    code = CODE.replace("cos_table", "cos_freqs").replace("sin_table", "sin_freqs")
+    assert not broken(adapted(tmp_path, "apply_rope", code), "rotary.formula")
+    right, wrong = "even * cos - odd * sin", "even * sin - odd * cos"
+    assert asked_or_broken(tmp_path, "apply_rope", code, right, wrong, "rotary.formula")

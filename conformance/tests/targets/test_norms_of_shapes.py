@@ -29,15 +29,27 @@ ANNOTATED = edited(
     ("len(self.parameters_shape)", "1"),
 )
 
+WRAPPED = edited(
+    CODE,
+    (
+        "        super().__init__()\n",
+        "        super().__init__()\n"
+        "        if isinstance(parameters_shape, int):\n"
+        "            parameters_shape = torch.Size([parameters_shape])\n"
+        "        assert type(parameters_shape) is torch.Size\n",
+    ),
+)
 
-@pytest.mark.parametrize("code", [CODE, ANNOTATED])
+
+@pytest.mark.parametrize("code", [CODE, ANNOTATED, WRAPPED])
 def test_norm_of_a_shape_conforms(code: str, tmp_path: Path) -> None:
     backend = adapted(tmp_path, "LayerNormalization", code)
     assert not broken(backend, "layer_norm.formula", "layer_norm.variance")
 
 
-def test_norm_of_a_shape_over_the_wrong_axes_is_a_violation(tmp_path: Path) -> None:
-    wrong = edited(CODE, ("-(axis + 1)", "-(axis + 2)"))
+@pytest.mark.parametrize("code", [CODE, WRAPPED])
+def test_norm_of_a_shape_over_the_wrong_axes_is_a_violation(code: str, tmp_path: Path) -> None:
+    wrong = edited(code, ("-(axis + 1)", "-(axis + 2)"))
     assert broken(adapted(tmp_path, "LayerNormalization", wrong), "layer_norm.formula")
 
 

@@ -52,3 +52,39 @@ def test_function_whose_scale_is_forgotten_is_a_violation(
     code = CODE.replace(right, wrong)
     assert code != CODE
     assert broken(adapted(tmp_path, "attention", code), FORMULA)
+
+
+SCALED = """
+import torch
+from torch import nn
+
+
+class Attend(nn.Module):
+    def __init__(self, scale=8):
+        super().__init__()
+        self.scale = scale
+
+    def forward(self, q, k, v, mask=None):
+        scores = torch.einsum("b h i d, b h j d -> b h i j", q, k) * self.scale
+        if mask is not None:
+            scores = scores.masked_fill(~mask, -torch.finfo(scores.dtype).max)
+        return torch.einsum("b h i j, b h j d -> b h i d", scores.softmax(-1), v)
+"""
+
+
+def test_scale_that_is_a_number_by_default_is_one_question(tmp_path: Path) -> None:
+    with pytest.raises(Unclear, match=r"as scale is 8 by default.*--choice score_scale=8.0"):
+        adapted(tmp_path, "Attend", SCALED)
+    assert broken(adapted(tmp_path, "Attend", SCALED, choices={"score_scale": 8.0}), FORMULA) == []
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [("* self.scale", "* self.scale * 0.5"), ("softmax(-1)", "softmax(-2)")],
+)
+def test_mistake_beside_a_scale_of_the_constructor_is_a_violation(
+    tmp_path: Path, right: str, wrong: str
+) -> None:
+    code = SCALED.replace(right, wrong)
+    assert code != SCALED
+    assert broken(adapted(tmp_path, "Attend", code, choices={"score_scale": 8.0}), FORMULA)

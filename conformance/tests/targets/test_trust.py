@@ -29,7 +29,6 @@ UNCOVERED = [
         "q_norm subtracts the mean: it is a layer norm of queries or keys",
     ),
     ("OnePlusNorm", "layer_norm", "it multiplies by 1 + weight"),
-    ("ScaledInput", "positional_encoding", "multiplies its input by 3.464, the root of d_model"),
     ("TrainedScale", "positional_encoding", "no place for its parameters alpha"),
     ("NormalisedTable", "positional_encoding", "the table of interleaved times 0.4082"),
     ("causal_attention", "attention", "it hides later positions by itself"),

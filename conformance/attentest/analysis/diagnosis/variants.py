@@ -70,14 +70,21 @@ class Variant:
         return replace(self, home=1) if other else None
 
     def combined(self, other: "Variant") -> "Variant | None":
-        """Return both together; None for two of one choice or hook, or of different models."""
+        """Return both together; None for two of one choice or hook, or of different models.
+
+        None as well where a fault is one of another option than the one that comes with it.
+        """
         clash = set(self.options) & set(other.options)
         seams = {fault.seam for fault in self.faults} & {fault.seam for fault in other.faults}
         mine, theirs = self.faults[:1], other.faults[:1]
         homeless = mine and theirs and mine[0].models[0] not in theirs[0].models
-        if clash or seams or homeless:
-            return None
         options = {**self.options, **other.options}
+        needed = {
+            name: one for fault in self.faults + other.faults for name, one in fault.choices.items()
+        }
+        foreign = any(needed.get(name, option) != option for name, option in options.items())
+        if clash or seams or homeless or foreign:
+            return None
         return Variant(options, self.faults + other.faults, self.declared)
 
 
@@ -138,18 +145,33 @@ def pairs(active: Sequence[Variant], component: str) -> Iterator[Variant]:
 
     Faults in state and mode give answers by chance, and together with one of them anything fits.
     The same is true of three and more: a pair that explained another clause is not combined again.
+    Options come first with the faults that there are under them alone.
     """
-    steady = ("value", "loud", "gradient")
     own = [
         one
         for one in active
-        if len(one.names) == 1
-        and all(component in fault.changes and fault.kind in steady for fault in one.faults)
+        if len(one.names) == 1 and all(_is_steady(fault, component) for fault in one.faults)
     ]
+    for one in own:
+        yield from _under(one, component)
     for first, second in combinations(own, 2):
         both = first.combined(second)
         if both is not None:
             yield both
+
+
+def _is_steady(fault: "Fault", component: str) -> bool:
+    return component in fault.changes and fault.kind in ("value", "loud", "gradient")
+
+
+def _under(option: Variant, component: str) -> Iterator[Variant]:
+    """Yield an option that is not declared together with each fault that needs it."""
+    known = option.declared.but(**option.options)
+    for fault in _catalogue().values() if option.options else ():
+        needs = option.options.items() <= fault.choices.items()
+        fitting = all(known[name] == value for name, value in fault.choices.items())
+        if needs and fitting and _is_steady(fault, component):
+            yield replace(option, faults=(fault,))
 
 
 def _catalogue() -> Mapping[str, "Fault"]:

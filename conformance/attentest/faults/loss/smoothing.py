@@ -6,6 +6,7 @@ from torch import Tensor
 from attentest.faults.fault import fault
 from attentest.faults.reference_models import Hooks, Node
 
+ALL = {"smoothed_mass": "all-words"}
 OTHERS = {"smoothed_mass": "other-words"}
 REAL = {"smoothed_mass": "other-real-words"}
 DIVERGENCE = {"loss_measure": "divergence"}
@@ -53,7 +54,7 @@ def one_less_for_real_words(self: Hooks, vocabulary: int) -> float:
     return self.smoothing() / (vocabulary - 1)
 
 
-@fault("loss.target-without-its-share", "smoothed-mass", seam="sharing_words")
+@fault("loss.target-without-its-share", "smoothed-mass", seam="sharing_words", choices=ALL)
 def target_without_its_share(self: Hooks, target: Tensor, vocabulary: int) -> Tensor:
     """The target does not get its own share of 1/V. The distribution sums to less than 1."""
     return target[..., None] != torch.arange(vocabulary, device=target.device)

@@ -79,12 +79,11 @@ from attentest.targets.adapt.unspecified.buckets import demand_buckets
 from attentest.targets.adapt.unspecified.sampling import demand_calls_alone
 from attentest.targets.adapt.unspecified.windows import with_window_left
 from attentest.targets.adapt.wrappers.applied import applied_by_caller
+from attentest.targets.adapt.wrappers.around import without_the_rest
 from attentest.targets.adapt.wrappers.core import without_norm
 from attentest.targets.adapt.wrappers.networked import network_of_gate
 from attentest.targets.adapt.wrappers.own_norms import with_one_epsilon, with_own_norms
-from attentest.targets.adapt.wrappers.placed import without_positions
 from attentest.targets.adapt.wrappers.projected import without_output
-from attentest.targets.adapt.wrappers.summed import without_sums
 from attentest.targets.adapt.wrappers.turning import turned_by_caller
 from attentest.targets.adapt.wrappers.wrapper import fitting
 from attentest.targets.adapt.writing.backend import Written
@@ -311,7 +310,7 @@ def _adapted(code: Code, reading: Reading) -> Adapted:
     if other := other or with_own_norms(code, adapter, found, reading):
         return _adapted(other, reading)
     cores = without_norm(code, probe, adapter, found, reading)
-    rows = (*without_positions(code, probe, reading), *without_sums(code, probe, reading))
+    rows = without_the_rest(code, probe, adapter, reading)
     for other in (*cores, *rows, *with_one_epsilon(code, found, reading)):
         if (core := fitting(other, reading, _adapted)) is not None:
             return core
@@ -339,7 +338,7 @@ def _adapted(code: Code, reading: Reading) -> Adapted:
         demand_usual(code.name, adapter, found, findings, line)
     asked = "" if reading.anyway else ask()
     if code.constants and not (asked or reading.anyway or explained):
-        asked = constants.question(code.name, code.constants)
+        asked = constants.question(code, trust.is_known_mistake(code.component, found, shown))
     held = code.inner is not None or code.component == routing.COMPONENT
     if guessed and not known and held:  # layers and experts say more than a name
         known = trust.confirmed(code.component, adapter, found, shown)

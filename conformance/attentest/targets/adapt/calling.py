@@ -29,8 +29,9 @@ from attentest.targets.adapt.limits import built
 from attentest.targets.adapt.masks import Style, is_length
 from attentest.targets.adapt.objects.mask_holders import holders_of
 from attentest.targets.adapt.objects.own_masks import without_own_mask
+from attentest.targets.adapt.options import demand_lengths_left_out
 from attentest.targets.adapt.probing import Probe
-from attentest.targets.adapt.reading import Attempt, Contrary, Misused, Reading, Unclear
+from attentest.targets.adapt.reading import Attempt, Contrary, Misused, Reading, Uncallable, Unclear
 from attentest.targets.adapt.ungiven import (
     hides_all,
     needed_masks,
@@ -50,9 +51,8 @@ from attentest_spec import COMPONENTS
 _OUTDATED = "which fails"
 _BY_CHANCE = "that shape is documented, and works only where the batch is as large as the heads"
 _OTHER_SHAPE = "no call takes the documented shape"
-NO_CONVENTION = "a probing call shows no convention"
-_IN_PART = f"{NO_CONVENTION} exactly: under this one a hidden key counts less"
-_DOUBTS = ("assumed ", _OUTDATED, _BY_CHANCE, _OTHER_SHAPE, NO_CONVENTION)
+_IN_PART = f"{masks.NO_CONVENTION} exactly: under this one a hidden key counts less"
+_DOUBTS = ("assumed ", _OUTDATED, _BY_CHANCE, _OTHER_SHAPE, masks.NO_CONVENTION)
 
 
 def doubtful(said: Iterable[str]) -> list[str]:
@@ -69,6 +69,7 @@ def adapter_of(code: Code, reading: Reading) -> tuple[Probe, Adapter, list[str]]
     probe, adapter, keys, how = _with_layout(code, adapter, reading)
     if not reading.anyway:
         demand_trained(code.name, probe, adapter)
+        demand_lengths_left_out(code, reading, keys, partial(_placed, adapter=adapter))
     if "x" not in reading.arguments:
         demand_query(code.name, probe, adapter)
     adapter, alone = without_own_mask(code.name, probe, adapter, reading)
@@ -154,7 +155,7 @@ def _placed(code: Code, adapter: Adapter, only: str) -> tuple[Probe, Adapter, in
     lengths.demand_any_length(code, adapter)
     left = ", ".join(_unnamed(adapter))
     without = f", and without {left} (None by default)" if left else ""
-    raise Unclear(
+    raise Uncallable(
         f"{code.name} could not be called as {code.component}. What was tried: {'; '.join(why)}. "
         f"It was called with {adapter.arguments.words}{without}.",
         "If it is another component, name it with --as.",
@@ -301,7 +302,7 @@ class _Mask:
         undecided = not shown and not meanings
         lean = undecided and leaning(self.probe, self.adapter, self.slot, self.keys)
         accepted = self._shown([lean])[1] if lean else accepted
-        how = _IN_PART if lean else _how(shown is not None, source)
+        how = _IN_PART if lean else masks.how_found(shown is not None, source)
         return shown or accepted or masks.plain_style(meanings), how + about
 
     def _tried(self, meanings: Sequence[str]) -> tuple[Style | None, Style | None, str]:
@@ -336,8 +337,8 @@ class _Mask:
         if contrary and contrary.meaning not in meanings:
             meant, used = meanings[0], contrary.meaning
             text = (
-                f"By its {source} the {self.own} of {name} is one that {_SAID[meant]}, and a "
-                f"probing call shows one that {_SAID[used]}. Say which one is meant: --set "
+                f"By its {source} the {self.own} of {name} is one that {masks.SAID[meant]}, and a "
+                f"probing call shows one that {masks.SAID[used]}. Say which one is meant: --set "
                 f"mask={own}{meant} or --set mask={own}{used} (in Python: mask='{own}{used}')."
             )
             if shows_otherwise(self.probe, self.adapter, self.slot, contrary, self.keys):
@@ -371,24 +372,6 @@ class _Mask:
         if self.adapter.needs_mask:
             return f"{text} It needs them: {self.own}=None raises an error."
         return f"{text} --give {self.own}=None judges it without."
-
-
-_SAID = {
-    "lengths": "says how many keys may be attended",
-    "keep": "says what may be attended",
-    "blocks": "says what is hidden",
-    "additive": "is added to the scores",
-}
-
-
-def _how(shown: bool, source: str) -> str:
-    """Return how a convention was found: said by the user or by words, or shown by a call."""
-    if not source:
-        contrary = f"{NO_CONVENTION}: this one is the contract's"
-        return "as a probing call shows" if shown else contrary
-    by = {"you": "as you say", "ids": "where it is False, the id is pad"}.get(source, "")
-    by = by or f"by its {source}"
-    return by if shown else f"{by}; a probing call does not show it"
 
 
 def _causal(code: Code, probe: Probe, adapter: Adapter) -> bool:

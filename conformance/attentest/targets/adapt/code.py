@@ -18,6 +18,7 @@ from attentest.targets.adapt.encoders.stack import EmbeddedStack
 from attentest.targets.adapt.fillings import Filling
 from attentest.targets.adapt.objects.heads import has_heads, sizes_said
 from attentest.targets.adapt.objects.layer_numbers import as_a_later_layer
+from attentest.targets.adapt.objects.query_widths import with_model_widths
 from attentest.targets.adapt.probing import SIZES, undisturbed
 from attentest.targets.adapt.reading import Reading, Unclear
 from attentest.targets.adapt.wrappers.caller import held_by_caller
@@ -122,6 +123,18 @@ class Code:
         built = self.construction.with_constants({})
         return replace(self, construction=built, build=built)
 
+    def with_constants_of_parts(self, reading: Reading) -> "Code | None":
+        """Return it with constants that its arguments say as well, None where there are none.
+
+        Parts of it read them, as `Head(head_size)` does that has the width from its file.
+        """
+        built = self.construction
+        if built is None or self.constants or self.inner is not None or self.wrapper is not None:
+            return None
+        found = constants_of(self.thing, self.component, reading, built, said=True)
+        made = built.with_constants(found)
+        return replace(self, construction=made, build=made) if found else None
+
     @property
     def is_module(self) -> bool:
         """Whether it is a class that is built at sizes, or a function with one around it."""
@@ -195,7 +208,7 @@ def _of_class(
     signature = _signature(call, name) if call else _without_self(_signature(_call(thing), name))
     if not reading.component:
         component = as_layer(component, thing)
-        if component == "decoder_layer" and is_of_one_text(signature):
+        if component == "decoder_layer" and is_of_one_text(signature, thing):
             component = "encoder_layer"
     built = as_a_later_layer(_buildable(varied(thing, component, reading)))
     return Code(
@@ -228,7 +241,7 @@ def _buildable(found: Construction) -> Construction:
     except TypeError:
         return found.with_whole_ratio()
     except Exception:  # code that a user wrote may raise anything; it is reported later
-        others = [found.with_whole_ratio(), *_with_fewer(found)]
+        others = [found.with_whole_ratio(), *_with_fewer(found), *with_model_widths(found)]
         return next(filter(_builds, others), found)
 
 

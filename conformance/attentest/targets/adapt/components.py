@@ -15,7 +15,7 @@ _NAMES = {
     "multi_head_attention": (
         "multiheadattention multiheadedattention multiheadattn mha selfattention crossattention "
         "multiheadselfattention multiheadcrossattention causalselfattention maskedselfattention "
-        "multiheaddotproductattention multiheadattentionlayer attentionlayer "
+        "multiheaddotproductattention multiheadattentionlayer attentionlayer mhsa "
         "groupedqueryattention groupqueryattention multiqueryattention"
     ),
     "layer_norm": "layernorm layernormal layernormalization layernormalisation ln norm",
@@ -43,8 +43,9 @@ _NAMES = {
         "positionalencoder sinusoidalpositionalencoding sinusoidalpositionalembedding "
         "positionencoder sinusoidalpositionencoder "
         "learnedpositionalencoding learnedpositionalembedding positionalencodinglayer "
+        "positionalembeddings learnedpositionalembeddings sinusoidalpositionalembeddings "
         "sinusoidencodingtable sinusoidalencodingtable sinusoidtable sinusoidaltable "
-        "positionencodingtable positionalencodingtable"
+        "positionencodingtable positionalencodingtable sinusoidencoding sinusoidalencoding"
     ),
     "embedding": (
         "embedding embeddings tokenembedding tokenembeddings inputembedding inputembeddings "

@@ -30,7 +30,7 @@ from attentest.targets.adapt.parameters.inner_widths import (
     shared_inner,
 )
 from attentest.targets.adapt.probing import SIZES, Probe, undisturbed
-from attentest.targets.adapt.reading import Unclear, own_recipe
+from attentest.targets.adapt.reading import Uncallable, Unclear, own_recipe
 from attentest.targets.kernels import demand_runnable
 from attentest.targets.precisions import precisions_of
 from attentest.targets.signatures import constructor_arguments
@@ -49,7 +49,7 @@ def built(code: Code, dtype: torch.dtype) -> Any:
         thing = code.build(SIZES)
     except Exception as failure:  # code that a user wrote may raise anything
         demand_runnable(code.name, why := summary(failure), code.thing)
-        raise Unclear(
+        raise Uncallable(
             f"{code.name} could not be built for probing ({'; '.join(code.said)}): {why}.",
             f"An argument may have been taken for another size. What needs more is built in a file "
             f"of your own: {own_recipe(code.component, code.name)}.",

@@ -304,3 +304,23 @@ def shapes_by_words(argument: str, words: str) -> tuple[str, ...]:
             return ("per pair",)
         case _:
             return ()
+
+
+NO_CONVENTION = "a probing call shows no convention"
+
+SAID = {
+    "lengths": "says how many keys may be attended",
+    "keep": "says what may be attended",
+    "blocks": "says what is hidden",
+    "additive": "is added to the scores",
+}
+
+
+def how_found(shown: bool, source: str) -> str:
+    """Return how a convention was found: said by the user or by words, or shown by a call."""
+    if not source:
+        contrary = f"{NO_CONVENTION}: this one is the contract's"
+        return "as a probing call shows" if shown else contrary
+    by = {"you": "as you say", "ids": "where it is False, the id is pad"}.get(source, "")
+    by = by or f"by its {source}"
+    return by if shown else f"{by}; a probing call does not show it"

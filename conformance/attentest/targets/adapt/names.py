@@ -185,7 +185,7 @@ SIZES: Mapping[str, Sequence[str]] = {
         "maxlen maxlength maxseqlen maxseqlength maxpositionembeddings blocksize contextlength "
         "seqlen ctxlen nctx maxpositions numpositions maxsequencelength npositions "
         "sequencelength maxtokens contextsize contextlen maximumlength maximumpositionembeddings "
-        "maxt tmax maxtimesteps"
+        "maxt tmax maxtimesteps qlen"
     ),
     "source_vocabulary": words(
         "vocab vocabsize numembeddings nvocab srcvocab srcvocabsize sourcevocabsize "

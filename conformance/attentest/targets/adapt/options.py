@@ -15,12 +15,16 @@ from typing import Any
 
 from attentest.targets.adapt.code import Code
 from attentest.targets.adapt.components import squashed
+from attentest.targets.adapt.fillings import Filling
 from attentest.targets.adapt.names import OF_CHOICES, ON
 from attentest.targets.adapt.parameters.trials.clock import Clock
 from attentest.targets.adapt.parameters.words import feed_forward_role
 from attentest.targets.adapt.reading import Offered, Reading, Unclear
 from attentest_spec import Table
 from attentest_spec.components import inside
+
+QUERIES = 5
+"""The number of queries of a probing call."""
 
 SECONDS = 6.0
 """Time limit for trying other values."""
@@ -61,6 +65,32 @@ def _value(code: Code, reading: Reading, explained: Explained) -> str:
         f"{name}={default!r} it does not. Say which is meant: --give {name}={value} or --give "
         f"{name}={default} (in Python: given={{{name!r}: {value!r}}})."
     )
+
+
+def demand_lengths_left_out(
+    code: Code, reading: Reading, keys: int, place: Callable[..., tuple[Any, Any, int]]
+) -> None:
+    """Raise Offered with the length to leave out, where other `keys` than queries are refused.
+
+    `place` calls code in a layout, and returns last the number of keys that it takes: as many as
+    queries where it is built with a length that is None by default, and others without.
+    """
+    whole = code.construction
+    if whole is None or keys != QUERIES:
+        return
+    for name, length in _optional_lengths(code):
+        rest = {own: one for own, one in whole.fillings.items() if own != name}
+        built = replace(whole, fillings=rest)
+        try:
+            *_, free = place(replace(code, construction=built, build=built), only=reading.layout)
+        except Unclear:
+            continue
+        if free != keys:
+            raise Offered(
+                f"{code.name} built with {name}={length.words} takes no more keys than queries, "
+                f"and as by default, with {name}=None, it does. Say which is meant: --give "
+                f"{name}=None (in Python: given={{{name!r}: None}}) judges it without."
+            )
 
 
 def _gate_question(code: Code, reading: Reading, explained: Explained, table: Table) -> str:
@@ -105,6 +135,20 @@ def _alternatives(code: Code, reading: Reading) -> Iterator[tuple[str, Any, Any]
             continue
         if callable(one.default):
             yield name, one.default, None
+
+
+def _optional_lengths(code: Code) -> Iterator[tuple[str, Filling]]:
+    """Yield the arguments that are None by default and get a length, with that.
+
+    They may be for a mask of later positions, or a table of positions.
+    """
+    built = code.construction
+    if built is None:
+        return
+    defaults = inspect.signature(built.make).parameters
+    for name, one in built.fillings.items():
+        if one.settles == {"max_length"} and name in defaults and defaults[name].default is None:
+            yield name, one
 
 
 def _arguments(code: Code) -> dict[str, inspect.Parameter]:

@@ -138,6 +138,10 @@ class RaisesAsBuilt(Contrary):
     """Code whose call raises in the precision that it is built in: no other reading helps."""
 
 
+class Uncallable(Unclear):
+    """Code that could not be built for probing, or not be called."""
+
+
 class Offered(Unclear):
     """Code that computes its component with an option, which the text names."""
 

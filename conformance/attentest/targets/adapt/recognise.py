@@ -5,7 +5,6 @@ Each recogniser tries a formula, or a law, on what the code computed; names alon
 
 from collections.abc import Callable, Iterator, Mapping
 from itertools import permutations
-from math import sqrt
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,6 @@ from torch.nn import functional
 
 from attentest.analysis.identify.norms import EPSILONS as IN_USE
 from attentest.targets.adapt.adapter import Adapter
-from attentest.targets.adapt.advice.other_tables import other_table
 from attentest.targets.adapt.parameters.behaviour import BATCH, QUERIES, Fired, Sample
 from attentest.targets.adapt.parameters.found import Observed
 from attentest.targets.adapt.parameters.norm_kinds import (
@@ -30,7 +28,7 @@ from attentest.targets.adapt.parameters.trials.open_choices import LOOSE
 from attentest.targets.adapt.parameters.trials.trial import fitting, places, read
 from attentest.targets.adapt.parameters.units import Unit, squeezed, units
 from attentest.targets.adapt.parameters.words import projections
-from attentest.targets.adapt.probing import SIZES, Probe, undisturbed
+from attentest.targets.adapt.probing import Probe, undisturbed
 from attentest_spec import CHOICES, Choices, Sizes
 from attentest_spec.choices import Value
 from attentest_spec.layer_norm import layer_norm
@@ -327,26 +325,6 @@ def scaled_rows(probe: Probe, adapter: Adapter) -> str:
     if not close or abs(factor - 1) <= LOOSE or abs(factor) <= LOOSE:
         return ""
     return f"what it adds is its trained table times {factor:.4g}, which the spec has no choice for"
-
-
-def scaled_input(probe: Probe, adapter: Adapter) -> str:
-    """Recognise an encoding that multiplies its input before it adds the table; "" for others."""
-    given = probe.given(adapter)
-    still = {name: torch.zeros_like(value) for name, value in given.items()}
-    before, after = probe.called(adapter, still), probe.called(adapter, given)
-    (x,) = given.values()
-    if isinstance(before, str) or isinstance(after, str) or after.shape != x.shape:
-        return ""
-    factor = float(((after - before) * x).sum() / x.square().sum())
-    close = (after - before - factor * x).abs().max() <= LOOSE * x.abs().max()
-    if not close or abs(factor - 1) <= LOOSE or abs(factor) <= LOOSE:
-        return ""
-    root = ", the root of d_model" if abs(factor - sqrt(SIZES.d_model)) <= LOOSE else ""
-    fixed = not isinstance(probe.built, nn.Module) or not list(probe.built.parameters())
-    return (
-        f"it multiplies its input by {factor:.4g}{root}: it is the scale of the embedding and the "
-        f"positional encoding in one" + (other_table(to_array(before[0])) if fixed else "")
-    )
 
 
 def holds_where_rows_are_alike(

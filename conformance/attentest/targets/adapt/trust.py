@@ -15,6 +15,7 @@ from attentest.targets.adapt import probing
 from attentest.targets.adapt.adapter import Adapter
 from attentest.targets.adapt.advice.causal_switches import demand_order
 from attentest.targets.adapt.advice.meant_otherwise import demand_meant
+from attentest.targets.adapt.advice.other_activations import other_activation
 from attentest.targets.adapt.advice.own_order import hides_later, mask_as_a_flag, mask_for_order
 from attentest.targets.adapt.advice.plain_norms import rms_function
 from attentest.targets.adapt.advice.shares import of_shares
@@ -31,7 +32,6 @@ from attentest.targets.adapt.reading import Reading, Uncovered, Windowed
 from attentest.targets.adapt.recognise import (
     holds_where_rows_are_alike,
     recognised,
-    scaled_input,
     scaled_rows,
     scaled_table,
 )
@@ -55,6 +55,7 @@ from attentest.targets.adapt.unspecified.polarity import demand_polarity
 from attentest.targets.adapt.unspecified.stack_ends import scaled_or_combined
 from attentest.targets.adapt.unspecified.windows import window
 from attentest.targets.adapt.wrappers.core import adds_at_zero
+from attentest.targets.adapt.wrappers.scaled import scaled_input
 from attentest.targets.epsilons import inner_epsilon, is_without_weights, norm_of, other_epsilon
 from attentest_spec import Choices, Table
 from attentest_spec.choices import Value
@@ -169,6 +170,7 @@ def _of_numbers(
         return ""
     if not other and found.observed and code.component in _HOLDS_NORMS:
         other = inner_epsilon(found.observed)
+    other = other or other_activation(probe, adapter, found, known)
     if code.component == "positional_encoding" and not found.table:
         other = scaled_table(adapter, probe.built, SIZES) or scaled_input(probe, adapter)
     if code.component == "positional_encoding" and found.table:
@@ -350,6 +352,15 @@ def confirmed(
             )
             or _catalogued(component, found.table, seen, declared)
         )
+
+
+def is_known_mistake(component: str, found: FoundTable, choices: Mapping[str, Value]) -> bool:
+    """Say whether one mistake of the catalogue gives the numbers of code under its map."""
+    seen = found.observed
+    if seen is None or not found.table or not seen.run.samples:
+        return False
+    with probing.undisturbed():
+        return _catalogued(component, found.table, seen, Choices.of(dict(choices)))
 
 
 def _catalogued(component: str, table: Table, seen: Observed, declared: Choices) -> bool:

@@ -1,6 +1,7 @@
 """Constants that a component reads as sizes: it is judged in copies of its files with others."""
 
 import inspect
+import sys
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
@@ -14,11 +15,12 @@ from attentest.targets.adapt.components import squashed
 from attentest.targets.adapt.construction import Construction, construction, copied_at
 from attentest.targets.adapt.fillings import Filling, filling_of, fixed, head_width
 from attentest.targets.adapt.probing import SIZES, undisturbed
-from attentest.targets.adapt.reading import Reading, Unclear, Uncovered
+from attentest.targets.adapt.reading import Reading, Uncallable, Unclear, Uncovered
 from attentest.targets.constants.copies import SECONDS, numbers_named
 from attentest.targets.constants.numbers_read import (
     HEAD_WIDTH_CODE,
     contradiction,
+    numbers_lacking,
     numbers_of_file,
     numbers_of_process,
     numbers_read,
@@ -30,11 +32,18 @@ class WithConstants(Protocol):
     """Code that may read constants as sizes."""
 
     @property
+    def name(self) -> str:
+        """The name of the code."""
+
+    @property
     def constants(self) -> Mapping[str, Filling]:
         """The constants that are sizes."""
 
     def as_written(self) -> Any:
         """Return the code with its constants as they are, None where that cannot be."""
+
+    def with_constants_of_parts(self, reading: Reading) -> Any:
+        """Return the code with constants that its arguments say as well, None for no such one."""
 
 
 C = TypeVar("C", bound=WithConstants)
@@ -59,10 +68,16 @@ def varied(thing: Callable[..., Any], component: str, reading: Reading) -> Const
 
 
 def constants_of(
-    thing: Callable[..., Any], component: str, reading: Reading, built: Construction | None = None
+    thing: Callable[..., Any],
+    component: str,
+    reading: Reading,
+    built: Construction | None = None,
+    *,
+    said: bool = False,
 ) -> dict[str, Filling]:
     """Return the constants that are sizes of `thing` which `built` does not say.
 
+    `said` asks for those that it says, too, as they are read by parts that get no argument of it.
     There are none where the width of a head and what it follows from are said. Unclear where they
     contradict each other, and where no copy can be made.
     """
@@ -79,7 +94,7 @@ def constants_of(
     found = {
         own: one
         for own, one in _fillings(read, component, reading, [*named]).items()
-        if not _is_said(one, built)
+        if said or not _is_said(one, built)
     }
     if not (given or any(_is_head_width(one) or one.settles & _SPLIT for one in found.values())):
         return {}
@@ -87,7 +102,9 @@ def constants_of(
     _demand_constant_sizes(thing, found, built)
     if any(map(_is_head_width, found.values())):
         of_file = {own: named[own] for own in numbers_of_file(thing) if own in named}
-        _demand_agreement(thing, {**of_file, **read}, component, reading)
+        missing = numbers_lacking(sys.modules[thing.__module__])
+        held = {own: value for own, value in {**of_file, **read}.items() if own not in missing}
+        _demand_agreement(thing, held, component, reading)
     if live:
         raise Unclear(
             f"{thing.__name__} reads constants of the code as sizes ({words(found)}), and is "
@@ -112,6 +129,10 @@ def read_by(read: Callable[[C, Reading], R], code: C, reading: Reading) -> R:
     try:
         return read(code, reading)
     except Unclear as failure:
+        if isinstance(failure, Uncallable):
+            with suppress(Unclear):
+                if (other := code.with_constants_of_parts(reading)) is not None:
+                    return read(other, reading)
         plain = code.as_written()
         if plain is None:
             raise
@@ -127,16 +148,19 @@ def read_by(read: Callable[[C, Reading], R], code: C, reading: Reading) -> R:
         ) from failure
 
 
-def question(name: str, constants: Mapping[str, Filling]) -> str:
-    """Return the question where `constants` are sizes, and no choice gives the numbers."""
-    if not any(one.code for one in constants.values()):
-        return ""  # all are left as they are
+def question(code: WithConstants, is_known_mistake: bool) -> str:
+    """Return the question where constants are sizes, and no choice gives the numbers of `code`.
+
+    There is none where a known mistake gives them, as the constants are right then.
+    """
+    if is_known_mistake or not any(one.code for one in code.constants.values()):
+        return ""  # as well where all are left as they are
     return (
-        f"{name} reads constants of the code as sizes, and was judged in copies of its files that "
-        f"have others in their place ({words(constants)}). No choice gives its numbers: that is a "
-        f"mistake in it, or a constant means something else. Say which is which with --argument "
-        f"SIZE=NAME, leave one as it is with --give NAME=VALUE, make them arguments, or judge it "
-        f"with --anyway."
+        f"{code.name} reads constants of the code as sizes, and was judged in copies of its files "
+        f"that have others in their place ({words(code.constants)}). No choice gives its numbers: "
+        f"that is a mistake in it, or a constant means something else. Say which is which with "
+        f"--argument SIZE=NAME, leave one as it is with --give NAME=VALUE, make them arguments, or "
+        f"judge it with --anyway."
     )
 
 

@@ -15,6 +15,7 @@ from typing import Any
 from torch import nn
 
 from attentest.targets.constants.copies import Copies, is_running
+from attentest.targets.constants.source import LACKING, lacking
 
 _LOADS = ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_CLASSDEREF", "LOAD_FROM_DICT_OR_GLOBALS")
 _PARTS = ("LOAD_ATTR", "LOAD_METHOD", "LOAD_CONST")
@@ -60,6 +61,20 @@ def numbers_of_file(thing: Callable[..., Any]) -> dict[str, float]:
     return {own: value for own, value in held.items() if type(value) in (int, float)}
 
 
+def numbers_lacking(module: ModuleType) -> list[str]:
+    """Return the names that the classes of a module read, and that it has as a script alone."""
+    try:
+        source = Path(getattr(module, "__file__", None) or "").read_bytes()
+        return lacking(_parsed(source), vars(module))
+    except (OSError, SyntaxError, ValueError):
+        return []
+
+
+@lru_cache(256)
+def _parsed(source: bytes) -> ast.Module:
+    return ast.parse(source)
+
+
 HEAD_WIDTH_CODE = "sizes.d_model // sizes.heads"
 """The expression of the width of a head."""
 
@@ -98,6 +113,8 @@ class _Reader:
 
     def follow(self, module: ModuleType, name: str) -> None:
         """Note the number called `name` in `module`, and all that is read for it."""
+        if name not in vars(module) and name in numbers_lacking(module):
+            _note(self.found, name, LACKING)
         if (module.__name__, name) in self.seen or name not in vars(module):
             return
         self.seen.add((module.__name__, name))

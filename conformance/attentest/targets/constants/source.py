@@ -193,11 +193,19 @@ def numbers_of_calls(home: ModuleType) -> dict[str, int]:
     A name that is assigned where the file is run as a script alone, or by a statement that fails,
     is lacking; a size may be given in its place.
     """
-    held = vars(home)
     try:
         tree = ast.parse(Path(str(home.__file__)).read_bytes())
     except (OSError, SyntaxError, ValueError):
         return {}
+    held = vars(home)
+    return {**computed_numbers(tree, held), **dict.fromkeys(lacking(tree, held), LACKING)}
+
+
+def lacking(tree: ast.Module, held: Collection[str]) -> list[str]:
+    """Return the names that the classes of a file read and that it assigns, but does not hold.
+
+    They are assigned where the file is run as a script alone, or by a statement that fails.
+    """
     stored = {
         one.id
         for one in ast.walk(tree)
@@ -205,8 +213,7 @@ def numbers_of_calls(home: ModuleType) -> dict[str, int]:
     }
     classes = ast.Module([one for one in tree.body if isinstance(one, ast.ClassDef)], [])
     read = {*_globals(compile(classes, "", "exec"))}
-    lacking = sorted((stored & read) - {*held})
-    return {**computed_numbers(tree, held), **dict.fromkeys(lacking, _LACKING)}
+    return sorted((stored & read) - {*held})
 
 
 def _globals(code: CodeType) -> Iterator[str]:
@@ -217,5 +224,5 @@ def _globals(code: CodeType) -> Iterator[str]:
             yield from _globals(inner)
 
 
-_LACKING = 64
+LACKING = 64
 """A number in the place of one that a file does not have where it is imported."""

@@ -8,7 +8,10 @@ import textwrap
 from torch import nn
 
 from attentest.targets.adapt.adapter import Adapter
-from attentest.targets.adapt.advice.scale_of_callers import demand_scale_of_caller
+from attentest.targets.adapt.advice.scale_of_callers import (
+    demand_scale_argument,
+    demand_scale_of_caller,
+)
 from attentest.targets.adapt.code import Code
 from attentest.targets.adapt.names import words
 from attentest.targets.adapt.probing import Probe, is_causal
@@ -32,6 +35,8 @@ def demand_meant(
     `fits` says that its numbers are those of the formula.
     """
     demand_scale_of_caller(code, probe, adapter, reading)
+    if not fits:
+        demand_scale_argument(code, probe, adapter, reading)
     source = _source(code)
     named = _SCALED_BY_WIDTH.search(source)
     if code.component in ATTENDING and named and not fits and "score_scale" not in reading.choices:

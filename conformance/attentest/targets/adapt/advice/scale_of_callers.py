@@ -11,8 +11,14 @@ from torch import Tensor
 
 from attentest.targets.adapt.adapter import Adapter
 from attentest.targets.adapt.code import Code
+from attentest.targets.adapt.components import squashed
+from attentest.targets.adapt.names import TEMPERATURE, words
 from attentest.targets.adapt.probing import Probe
 from attentest.targets.adapt.reading import Reading, Unclear
+from attentest.targets.signatures import constructor_arguments
+
+SCALES = words("scale scaling scalefactor scalingfactor softmaxscale qkscale temperature")
+"""Names of the number that scores are multiplied or, for the last one, divided by."""
 
 _CLOSE = 1e-9
 """The difference up to which outputs are those of plain products."""
@@ -37,8 +43,39 @@ def demand_scale_of_caller(code: Code, probe: Probe, adapter: Adapter, reading: 
         )
 
 
-def _is_plain(probe: Probe, adapter: Adapter) -> bool:
-    """Say whether the output is that of scores which are the products themselves."""
+def demand_scale_argument(code: Code, probe: Probe, adapter: Adapter, reading: Reading) -> None:
+    """Raise Unclear where an argument with a number by default is the scale of the scores.
+
+    Its caller says another one then, or norms queries and keys, as attention by cosines does.
+    """
+    if code.component != "attention" or "score_scale" in reading.choices:
+        return
+    for own, value in _scale_arguments(code).items():
+        factor = 1 / value if squashed(own) in TEMPERATURE else value
+        if own not in reading.given and _is_plain(probe, adapter, factor):
+            raise Unclear(
+                f"{code.name} multiplies its scores by {factor:g}, as {own} is {value:g} by "
+                f"default, and not by 1/sqrt(d_k). If its caller gives another {own}, or norms "
+                f"queries and keys, add --choice score_scale={factor} (in Python: "
+                f"choices={{'score_scale': {factor}}}); if not, --choice "
+                f"score_scale=inverse-sqrt-e reports it."
+            )
+
+
+def _scale_arguments(code: Code) -> dict[str, float]:
+    """Return the arguments called a scale that are numbers by default, with these."""
+    made = dict(code.signature.parameters)
+    if code.construction is not None:
+        made |= constructor_arguments(code.construction.make)
+    return {
+        own: float(one.default)
+        for own, one in made.items()
+        if squashed(own) in SCALES and type(one.default) in (int, float) and one.default
+    }
+
+
+def _is_plain(probe: Probe, adapter: Adapter, factor: float = 1.0) -> bool:
+    """Say whether the output is that of scores which are the products, times `factor`."""
     given = probe.given(adapter)
     query, key, value = (given.get(one) for one in ("query", "key", "value"))
     output = probe.called(adapter, given)
@@ -46,7 +83,7 @@ def _is_plain(probe: Probe, adapter: Adapter) -> bool:
     if len(tensors) < 4 or tensors[0].shape[-1] < 2:
         return False
     query, key, value, output = tensors
-    expected = (query @ key.mT).softmax(-1) @ value
+    expected = (factor * query @ key.mT).softmax(-1) @ value
     same = expected.shape == output.shape
     return same and bool(((output - expected).abs() <= _CLOSE).all())
 

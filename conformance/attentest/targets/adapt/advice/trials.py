@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from attentest.targets.adapt import probing
 from attentest.targets.adapt.advice.components import other_components
-from attentest.targets.adapt.calling import NO_CONVENTION
+from attentest.targets.adapt.masks import NO_CONVENTION
 from attentest.targets.adapt.names import MASKS
 from attentest.targets.adapt.parameters.telling import LEFT_OVER
 from attentest.targets.adapt.parameters.trials.clock import Clock

@@ -6,7 +6,12 @@ import textwrap
 from collections.abc import Sequence
 from typing import Any
 
-from attentest.targets.adapt.components import component_guessed, component_named, squashed
+from attentest.targets.adapt.components import (
+    component_guessed,
+    component_named,
+    part_named,
+    squashed,
+)
 from attentest.targets.adapt.names import ROLES, SIZES, turns
 from attentest.targets.signatures import constructor_arguments
 
@@ -42,17 +47,33 @@ def one_sequence(
     return tuple(found) if is_asked else ()
 
 
-def is_of_one_text(signature: inspect.Signature) -> bool:
+def is_of_one_text(signature: inspect.Signature, thing: Any) -> bool:
     """Say whether a decoder layer is one of a decoder-only model, and takes no memory.
 
-    It needs one sequence alone beside rotary positions, which only such layers are given.
+    It needs one sequence alone beside rotary positions, which only such layers are given, or is
+    given nothing but masks besides, and holds the parts of a layer with one attention.
     """
     own = {squashed(name): one for name, one in signature.parameters.items()}
     empty = inspect.Parameter.empty
     needed = [name for name, one in own.items() if one.default is empty and "mask" not in name]
     turning = [name for name in needed if turns(name)]
-    alone = bool(turning) and len(needed) == len(turning) + 1
-    return alone and not own.keys() & {*ROLES["memory"]}
+    alone = len(needed) == len(turning) + 1 and not own.keys() & {*ROLES["memory"]}
+    if turning or not alone:
+        return alone
+    masked = all("mask" in name for name in own if name not in needed)
+    return masked and bool(own.keys() & {*ROLES["x"]}) and _attentions(thing) == 1
+
+
+def _attentions(thing: Any) -> int:
+    """Return how many attentions the constructor of a class makes or is given."""
+    try:
+        tree = ast.parse(textwrap.dedent(inspect.getsource(thing.__init__)))
+    except (OSError, SyntaxError, TypeError):
+        return 0
+    called = [_name(one.func) for one in ast.walk(tree) if isinstance(one, ast.Call)]
+    given = [part_named(own) for own in constructor_arguments(thing)]
+    held = [component_named(one, heads=True) or component_guessed(one) for one in called]
+    return [*held, *given].count("multi_head_attention")
 
 
 def as_layer(component: str, thing: Any) -> str:

@@ -30,9 +30,9 @@ ROLES: Mapping[str, frozenset[str]] = {
         "inputpositions positionindices idx",
         "offset": "offset startpos start seqoffset pastlength pastlen shift startindex",
         "cosines": "cos coses freqscos cosine cosines rotarycos cost cosemb ropecos costable "
-        "coscache cosvalues coscached",
+        "coscache cosvalues coscached cosfreqs cospos cosembed cosembedding",
         "sines": "sin sins freqssin sine sines rotarysin sint sinemb ropesin sintable sincache "
-        "sinvalues sincached",
+        "sinvalues sincached sinfreqs sinpos sinembed sinembedding",
         "table": "freqscis freqs ropecache freqscomplex angles rotaryfreqs table cache freqcis "
         "freqstable cossin rope pe rotaryemb posemb positionembeddings rotarype f freqsc rot",
         "device": "device",

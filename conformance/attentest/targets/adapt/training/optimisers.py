@@ -127,6 +127,8 @@ def adapt_optimiser(
             f"which constants it has. Say them with --choice adam_beta1=.., adam_beta2=.. and "
             f"adam_epsilon=..; then it is judged by these."
         )
+    if component == "optimiser":
+        shown = {**shown, **_place_of_small_epsilon(backend, thing, own, asked, shown)}
     is_idle = call.is_without_decay and asked is None and trust.explained(findings)
     idle = _idle_decay(backend, thing, own) if is_idle else ()
     if asked is None:
@@ -215,6 +217,32 @@ def _argument(names: Iterable[str], known: Sequence[str]) -> str:
     return next((one for one in names if squashed(one) in known), "")
 
 
+def _place_of_small_epsilon(
+    backend: AdaptedOptimiser,
+    thing: Any,
+    own: str,
+    asked: Value | None,
+    shown: Mapping[str, Value],
+) -> dict[str, Value]:
+    """Return where an epsilon is added that is too small to show it, {} for others.
+
+    A larger one is given for that, where the constructor takes one.
+    """
+    value = shown.get("adam_epsilon")
+    name = _argument(inspect.signature(thing).parameters, ("eps", "epsilon"))
+    if not isinstance(value, float) or value >= _SMALL or not name:
+        return {}
+    call = _stepping(thing, own, asked, {name: _LARGER})
+    given = replace(backend, recipes={"optimiser": Recipe(lambda sizes: sizes, call.recipe)})
+    findings = identify(given, ("optimiser",))
+    place = findings[_PLACE].measured
+    return {_PLACE: place} if place is not None and trust.explained(findings) else {}
+
+
+_PLACE, _SMALL, _LARGER = "adam_epsilon_place", 1e-12, 1e-8
+"""The choice of a place, the epsilons that do not show it, and one that does."""
+
+
 def _idle_decay(backend: AdaptedOptimiser, thing: Any, own: str) -> tuple[str]:
     """Say which decay code has whose default is none; Unclear where it is that of no option."""
     options = [one for one in CHOICES["weight_decay"].names if one != PAPER.weight_decay]
@@ -242,17 +270,21 @@ def _require_named_decay(own: str, decay: Value | None) -> None:
         )
 
 
-def _stepping(thing: Any, own: str, asked: Value | None) -> _Way:
+def _stepping(
+    thing: Any, own: str, asked: Value | None, more: Mapping[str, Any] | None = None
+) -> _Way:
     """Return how a class of optimisers is run: built with a list of parameters, then stepped.
 
-    It gets a weight decay where its default is one, or where one is `asked` for.
+    It gets a weight decay where its default is one, or where one is `asked` for, and `more`.
     """
     made = inspect.signature(thing).parameters
     step = inspect.signature(thing.step).parameters if hasattr(thing, "step") else {}
     held = _argument(made, _PARAMETERS)
     rate, passed = _argument(made, _RATE), _argument(step, _RATE)
     decay = _argument(made, ("weightdecay", "wd"))
-    usual = bool(decay) and bool(made[decay].default) and made[decay].default != made[decay].empty
+    usual = (
+        bool(decay) and isinstance(made[decay].default, int | float) and bool(made[decay].default)
+    )
     decays = usual if asked is None else bool(decay) and asked != PAPER.weight_decay
     required = {
         name: _USUAL[squashed(name)]
@@ -272,7 +304,9 @@ def _stepping(thing: Any, own: str, asked: Value | None) -> _Way:
         plain = (float(one.detach()) for one in rates)
         for gradient, now in zip(gradients, plain, strict=True):
             if built is None:
-                given = {**required, held: [parameter]} | ({rate: now} if rate else {})
+                given = {**required, **(more or {}), held: [parameter]} | (
+                    {rate: now} if rate else {}
+                )
                 built = thing(**given | ({decay: sizes.weight_decay} if decays else {}))
             parameter.grad = gradient.detach().clone()
             if passed:

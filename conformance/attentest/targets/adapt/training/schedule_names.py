@@ -25,7 +25,8 @@ SIZES: Mapping[str, Sequence[str]] = {
     "d_model": WIDTH,
     "warmup": words(
         "warmup warmupsteps numwarmupsteps nwarmupsteps warmupiters warmupupdates nwarmup "
-        "numwarmup warmupstep warm warmsteps"
+        "numwarmup warmupstep warm warmsteps numofwarmupsteps nbwarmupsteps warmupiterations "
+        "numwarmupiterations nwarmupiters"
     ),
     "total_steps": words(
         "totalsteps numtrainingsteps trainingsteps maxsteps maxiters lrdecayiters decaysteps "

@@ -5,6 +5,7 @@ holds while it makes that update.
 """
 
 import inspect
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -175,3 +176,18 @@ def sets_rates(found: Counting, sizes: Sizes) -> bool:
     except Exception:  # code that a user wrote may raise anything
         return False
     return differ or bool(rates.is_wrapper)
+
+
+_SETS = re.compile(r"_*(update|set|adjust|change)\w*(lr|rate)\w*")
+"""Names of methods that set rates."""
+
+
+def other_method(found: Counting, sizes: Sizes) -> str:
+    """Return the method that may set the rates where `method` leaves all as they are, or ""."""
+    rates = found.at(sizes)
+    try:
+        differ = any(float(rates(step)) != rates.base for step in range(1, 6))
+    except Exception:  # code that a user wrote may raise anything
+        return ""
+    named = [own for own in dir(found.thing) if own != found.method and _SETS.fullmatch(own)]
+    return "" if differ or not named else named[0]

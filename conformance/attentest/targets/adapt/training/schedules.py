@@ -39,6 +39,7 @@ from attentest.targets.adapt.training.schedulers import (
     Counting,
     countings,
     counts_itself,
+    other_method,
     sets_rates,
 )
 from attentest.targets.models.written import definition
@@ -67,6 +68,7 @@ class AdaptedSchedule(TorchBackend):
     summary: str = ""
     schedule: Schedule | Counting
     origin: Origin
+    fits: bool = True
 
     def reproduction_script(self, actions: Sequence[Action]) -> str:
         """Return code that repeats `actions` on the user's own code, with nothing between."""
@@ -151,6 +153,7 @@ def adapt_schedule(
         limits=limits,
         schedule=schedule,
         origin=origin(thing, home, own),
+        fits=bool(measured),
         understood=(judged_as, *doubts, arguments, schedule.counted),
         assumed=doubts,
         summary=f"{own} called ({', '.join(pairs(roles.items()))}); {schedule.counted}",
@@ -264,6 +267,12 @@ def _unlisted(found: Schedule | Counting, own: str, reading: Reading) -> Found:
             f"The second update of {own} has the rate of the first one again, and all later ones "
             f"come a step late, as where a function of the step takes 0 for 1. If that is meant, "
             f"nothing is left to judge; with --choice schedule=noam it is judged as a mistake."
+        )
+    if isinstance(found, Counting) and (method := other_method(found, PROBES[0])):
+        raise Unclear(
+            f"{own}.{found.method} leaves the rate as it is, and {method} may set it: both have to "
+            f"be called for an update, and one is by this reading. Write a function of the step "
+            f"that calls both in a file of your own; with --anyway it is judged without {method}."
         )
     if "d_model" in found.sizes:
         return found, {}
