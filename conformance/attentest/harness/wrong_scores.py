@@ -1,4 +1,4 @@
-"""What the rounding of a constant, or of a logarithm, makes of softmaxes and of losses."""
+"""Softmaxes and losses that are wrong by the rounding of a constant or of a logarithm."""
 
 from typing import Annotated
 

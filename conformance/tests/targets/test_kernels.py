@@ -90,13 +90,15 @@ class GPT(torch.nn.Module):
 
 
 ELSEWHERE = """
+import types
+
 import torch
 
 
 class MultiHeadAttention(torch.nn.Module):
     def __init__(self):
         super().__init__()
-        self.query = torch.nn.Linear(d_model, d_model)
+        self.query = torch.nn.Linear(settings.width, settings.width)
 
     def forward(self, query, key, value, mask):
         return self.query(query)
@@ -105,19 +107,19 @@ class MultiHeadAttention(torch.nn.Module):
 class Transformer(torch.nn.Module):
     def __init__(self):
         super().__init__()
-        self.words = torch.nn.Embedding(vocabulary, d_model)
+        self.words = torch.nn.Embedding(vocabulary, settings.width)
 
     def forward(self, src, tgt):
         return self.words(tgt)
 
 
 if __name__ == "__main__":
-    d_model = vocabulary = 8
+    settings, vocabulary = types.SimpleNamespace(width=8), 8
 """
 
 
 @pytest.mark.parametrize(
-    ("name", "missing"), [("MultiHeadAttention", "d_model"), ("Transformer", "vocabulary")]
+    ("name", "missing"), [("MultiHeadAttention", "settings"), ("Transformer", "vocabulary")]
 )
 def test_a_name_that_importing_does_not_define_is_the_question(
     name: str, missing: str, tmp_path: Path
