@@ -50,7 +50,7 @@ def one_sequence(
 def is_of_one_text(signature: inspect.Signature, thing: Any) -> bool:
     """Say whether a decoder layer is one of a decoder-only model, and takes no memory.
 
-    It needs one sequence alone beside rotary positions, which only such layers are given, or is
+    It needs one sequence alone next to rotary positions, which only such layers are given, or is
     given nothing but masks besides, and holds the parts of a layer with one attention.
     """
     own = {squashed(name): one for name, one in signature.parameters.items()}

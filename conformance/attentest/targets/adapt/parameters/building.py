@@ -23,7 +23,7 @@ DISTINCT = Sizes(
     chosen_experts=3,
     window=48,
 )
-"""Sizes that are unlike, and no small multiple of each other, so that shapes tell roles apart.
+"""Sizes that differ, and no small multiple of each other, so that shapes tell roles apart.
 
 No window ends within a text of them.
 """
