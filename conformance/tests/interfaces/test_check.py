@@ -96,7 +96,7 @@ def test_a_usage_error_says_what_there_is_and_exits_with_2(words, labels):
     [
         ("nowhere.py:attention", "there is no file nowhere.py"),
         (f"{WILD}/attention.py:atend", "did you mean attend"),
-        (f"{WILD}/uncovered.py:ScaledInput", "--as COMPONENT"),
+        (f"{WILD}/uncovered.py:ScaledInput", "--as positional_encoding"),
     ],
 )
 def test_code_that_cannot_be_read_exits_with_3(target, labels):

@@ -19,12 +19,10 @@ from attentest.targets.adapt.fillings import Filling
 from attentest.targets.adapt.names import OF_CHOICES, ON
 from attentest.targets.adapt.parameters.trials.clock import Clock
 from attentest.targets.adapt.parameters.words import feed_forward_role
+from attentest.targets.adapt.probing import QUERIES
 from attentest.targets.adapt.reading import Offered, Reading, Unclear
 from attentest_spec import Table
 from attentest_spec.components import inside
-
-QUERIES = 5
-"""The number of queries of a probing call."""
 
 SECONDS = 6.0
 """Time limit for trying other values."""

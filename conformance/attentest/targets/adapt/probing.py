@@ -29,7 +29,7 @@ SIZES = Sizes(
     max_length=32,
     window=48,  # none ends within a text
 )
-_BATCH, _QUERIES, _KEYS = 2, 5, 7
+_BATCH, QUERIES, _KEYS = 2, 5, 7
 HIDDEN = 1
 """The key that a probing mask hides, from every query of every sample."""
 _LARGE, _SLIGHT = -1e4, -1e-3
@@ -69,11 +69,11 @@ def inputs(
         return torch.randn(*shape, generator=source, dtype=torch.float64).to(dtype)
 
     def tokens(vocabulary: int) -> Tensor:
-        return torch.randint(1, vocabulary, (batch, _QUERIES), generator=source)
+        return torch.randint(1, vocabulary, (batch, QUERIES), generator=source)
 
     lead = (batch, SIZES.heads) if component == "attention" else (batch,)
     width = SIZES.d_model // SIZES.heads if component == "attention" else SIZES.d_model
-    queries = width + 1 if component == "positional_encoding" else _QUERIES  # axes do not swap
+    queries = width + 1 if component == "positional_encoding" else QUERIES  # axes do not swap
     query = floats(*lead, queries, width)
     kinds: dict[str, Callable[[], Any]] = {
         "query": lambda: query,
@@ -296,7 +296,7 @@ def masks_for(style: Style, probe: Probe, adapter: Adapter, keys: int) -> Sequen
     """
     if style.meaning == "lengths":
         several = style.shape == "lengths per query" and adapter.component in _CROSS
-        return [masks_of_lengths(probe.batch, keys, _QUERIES if several else 1)]
+        return [masks_of_lengths(probe.batch, keys, QUERIES if several else 1)]
     lead = (1, 1) if style.shape == "per pair" else (probe.batch, 1)
     narrow = torch.ones((*lead, 1, keys), dtype=torch.bool)
     narrow[..., HIDDEN] = False
@@ -311,8 +311,8 @@ def masks_for(style: Style, probe: Probe, adapter: Adapter, keys: int) -> Sequen
 
 def keys_of(adapter: Adapter, role: str, keys: int) -> int:
     """Return how many keys the mask of `role` has, where a memory has `keys` positions."""
-    keys = keys if role == "source_mask" or adapter.component in _CROSS else _QUERIES
-    return _QUERIES if adapter.arguments.joined else keys
+    keys = keys if role == "source_mask" or adapter.component in _CROSS else QUERIES
+    return QUERIES if adapter.arguments.joined else keys
 
 
 def style_shown(
