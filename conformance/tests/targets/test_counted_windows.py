@@ -150,3 +150,32 @@ def test_wrong_window_has_one_line_in_double_and_in_half_precision(tmp_path: Pat
     assert (exact.line, exact.confirmed) == (coarse.line, True)
     assert "behind > self.window_size" in exact.code
     assert not coarse.confirmed
+
+
+SETTINGS = """
+from dataclasses import dataclass
+
+
+@dataclass
+class Config:
+    dim: int
+    heads: int
+    window_size: int = 64
+
+"""
+
+
+@pytest.mark.parametrize("edit", [("behind >= self.window_size", "behind < 0"), UNSCALED])
+def test_a_field_for_windows_that_attention_does_not_read_is_left(
+    tmp_path: Path, edit: tuple[str, str]
+) -> None:
+    signature = ("(self, dim, heads, window_size)", "(self, config: Config)")
+    fields = (
+        "super().__init__()",
+        "super().__init__()\n        dim, heads = config.dim, config.heads",
+    )
+    whole = ("heads, window_size\n", "heads, 4096\n")
+    code = SETTINGS + edited(ATTENTION, signature, fields, whole, edit)
+    read = adapted(tmp_path, "LocalAttention", code, component="multi_head_attention")
+    assert read.choices.get("attention_window", "none") == "none"
+    assert bool(broken(read, CLAUSES[0])) is (edit is UNSCALED)

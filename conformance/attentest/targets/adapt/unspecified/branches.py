@@ -120,7 +120,8 @@ def of_sums(seen: Observed, component: str) -> Weights | None:
         for start, branch in _pairs(starts, sublayers, end):
             columns = np.stack([start.ravel(), branch.ravel()], axis=1)
             shares, *_ = np.linalg.lstsq(columns, end.ravel(), rcond=None)
-            if not _is_near(columns @ shares, end.ravel(), EXACT) or np.abs(shares).min() <= LOOSE:
+            # No design subtracts a path: it is a mistake, or an output of another layer.
+            if shares.min() <= LOOSE or not _is_near(columns @ shares, end.ravel(), EXACT):
                 continue
             if np.abs(shares - 1).max() > LOOSE:
                 return Weights(float(shares[1]), float(shares[0]))

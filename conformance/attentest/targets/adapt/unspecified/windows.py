@@ -12,7 +12,8 @@ from torch import Tensor
 from attentest.targets.adapt import probing
 from attentest.targets.adapt.adapter import Adapter
 from attentest.targets.adapt.code import Code
-from attentest.targets.adapt.fillings import is_required
+from attentest.targets.adapt.construction import Construction
+from attentest.targets.adapt.fillings import Filling, is_required
 from attentest.targets.adapt.parameters import FoundTable
 from attentest.targets.adapt.probing import SIZES, Given, Probe
 from attentest.targets.adapt.reading import Reading, Windowed
@@ -76,13 +77,23 @@ def with_window_left(
     made = code.construction
     if made is None or "window" not in code.known or "attention_window" in reading.choices:
         return code, probe
-    kept = {own: one for own, one in made.fillings.items() if one.settles != {"window"}}
-    arguments = constructor_arguments(made.make)
-    given = any(is_required(arguments[own]) for own in made.fillings.keys() - kept)
-    if given or len(kept) == len(made.fillings) or _counted(code, probe, adapter, reading):
+    left = _without_window(made)
+    if "window" in left.known or _counted(code, probe, adapter, reading):
         return code, probe
-    left = replace(made, fillings=kept)
     return replace(code, construction=left, build=left), _built(probe, left(SIZES))
+
+
+def _without_window(made: Construction) -> Construction:
+    """Return `made` and the settings that it gets without the windows that have a default."""
+    arguments = constructor_arguments(made.make)
+    kept = {}
+    for own, one in made.fillings.items():
+        if isinstance(one.value, Construction):
+            inner = _without_window(one.value)
+            kept[own] = Filling(f"({inner.words})", inner, inner.known)
+        elif one.settles != {"window"} or is_required(arguments[own]):
+            kept[own] = one
+    return replace(made, fillings=kept)
 
 
 def _built(probe: Probe, made: Any) -> Probe:
