@@ -1,4 +1,4 @@
-"""Attention to near positions alone, and masks that are cut to a length: questions, no verdicts."""
+"""Windows to both sides or beyond all texts, and masks that are cut to a length."""
 
 import pytest
 import torch
