@@ -6,7 +6,7 @@ violation can be reproduced without the suite.
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from copy import copy
 from dataclasses import dataclass
 from typing import Annotated, Any, NamedTuple, TypeVar
@@ -98,8 +98,12 @@ class Subject:
         limits: Limits | None = None,
         precision: str = "float64",
         device: str = "cpu",
+        watch: Callable[[], AbstractContextManager[None]] = nullcontext,
     ) -> None:
-        """Test `backend` under `choices` and `limits` (its declared ones by default)."""
+        """Test `backend` under `choices` and `limits` (its declared ones by default).
+
+        `watch` makes the context in which its parts are asked.
+        """
         self.backend = backend
         self.name = line(str(backend.name))
         self.declared: Mapping[str, Any] = dict(backend.choices)
@@ -107,6 +111,7 @@ class Subject:
         self.limits: Limits = backend.limits if limits is None else limits
         self.precision = precision
         self.device = device
+        self.watch = watch
         self.record = Record(self.name, getattr(backend, "reproduction_script", None))
         self.trace: list[Step] = []
         self.failing: list[Step] = []
@@ -189,8 +194,9 @@ class Subject:
     ) -> T:
         """Run an action on a part (or the backend), guarded, and record its outcome."""
         outcome: Any = None
+        watch = self.watch if made is None else nullcontext
         try:
-            with guarded(doing, self.changed):
+            with guarded(doing, self.changed), watch():
                 result = action(of)
             outcome = copy_arrays(result)
         except BackendError as error:

@@ -164,6 +164,7 @@ class FileSummary:
                 *([understood] if understood else []),
                 *self.questions(screen, found),
                 *screen.blocks(found, name=True),
+                *filter(None, [screen.left_out([b for one in backends for b in one.branches])]),
                 "\n".join(
                     [
                         *(screen.first(failing[0]) if failing else []),

@@ -7,6 +7,7 @@ from typing import Any
 from attentest.harness.description import described
 from attentest.interfaces import files
 from attentest.judging.bench import Bench
+from attentest.judging.executed import Executed
 from attentest.results.blocks import WIDTH, place
 from attentest.results.causes import Cause, causes
 from attentest.results.html_table import paragraph, table
@@ -174,13 +175,12 @@ def check(
         device=device,
         seed=seed,
         loader=_loader(target, backend),
+        executed=Executed() if hasattr(backend, "understood") else None,
     )
     own = list(backend.components) if hasattr(backend, "understood") else []
     wanted = [component] if component else own
     slugs = select(wanted, clauses, precision=precision)
-    judged = BackendRun(
-        bench.name, Description.from_dict(described(backend)), _verdicts(bench, slugs)
-    )
+    judged = _judged(bench.name, bench, slugs)
     plan = Plan(slugs, precision=precision, device=device, seed=seed)
     return Report(Run.of(plan, [judged]))
 
@@ -247,17 +247,20 @@ def _file_report(
         except LoadFailure as failure:
             judged.append(BackendRun(one, failure=str(failure)))
             continue
-        bench = Bench(backend, precision=precision, device=device, seed=seed)
+        executed = Executed()
+        bench = Bench(backend, precision=precision, device=device, seed=seed, executed=executed)
         own = select(list(backend.components), clauses, precision=precision)
-        description = Description.from_dict(described(backend))
-        judged.append(BackendRun(one, description, _verdicts(bench, own)))
+        judged.append(_judged(one, bench, own))
     return FileReport(Run.of(plan, judged), target, members)
 
 
-def _verdicts(bench: Bench, slugs: Sequence[str]) -> list[Verdict]:
+def _judged(target: str, bench: Bench, slugs: Sequence[str]) -> BackendRun:
     from attentest.judging.judge import judge
 
-    return [judge(bench, slug) for slug in slugs]
+    description = Description.from_dict(described(bench.backend))
+    verdicts = [judge(bench, slug) for slug in slugs]
+    branches = () if bench.executed is None else bench.executed.branches()
+    return BackendRun(target, description, verdicts, branches=branches)
 
 
 def adapted(

@@ -1,5 +1,6 @@
 """A backend together with the settings it is judged under."""
 
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -7,6 +8,7 @@ from typing import Any
 from attentest.analysis.lines import Locator
 from attentest.analysis.undeclared import effective_choices, effective_limits, measured_for
 from attentest.harness.subject import Subject
+from attentest.judging.executed import Executed
 from attentest.judging.searches import Searches
 from attentest.results.text import line
 from attentest_spec import Backend, Choices, Limits
@@ -29,7 +31,8 @@ class Bench:
     the next ones, as a mistake in an inner component fails those outside of it too. It changes
     no status. `searches` grows too: what was explained, or searched in vain, in one clause is
     not searched for in full again in others.
-    `locator` finds the lines of wrong answers, and keeps what it found.
+    `locator` finds the lines of wrong answers, and keeps what it found. `executed` observes which
+    branches of the code are run, where that is wanted.
     """
 
     backend: Backend
@@ -44,6 +47,7 @@ class Bench:
     suspects: list[tuple[str, ...]] = field(default_factory=list, compare=False, repr=False)
     searches: Searches = field(default_factory=Searches, compare=False, repr=False)
     locator: Locator = field(default_factory=Locator, compare=False, repr=False)
+    executed: Executed | None = field(default=None, compare=False, repr=False)
 
     @classmethod
     def of(cls, backend: "Backend | Bench") -> "Bench":
@@ -101,4 +105,5 @@ class Bench:
             limits=self.limits,
             precision=self.limits.precision_of(component, self.computed_in),
             device=self.device,
+            watch=nullcontext if self.executed is None else self.executed.watch,
         )

@@ -20,6 +20,7 @@ from attentest.harness.starting import POLL, prepare
 from attentest.judging.ahead import Ahead, divisible, help_others
 from attentest.judging.earlier import Earlier
 from attentest.results.blocks import UNSOUGHT
+from attentest.results.branches import Branch
 from attentest.results.plan import Plan
 from attentest.results.run import BackendRun, Description, Run
 from attentest.results.verdict import Status, Verdict
@@ -118,6 +119,7 @@ class _Trial:
     ended: threading.Event = field(default_factory=threading.Event)
     loaded: bool = False  # by the worker of the moment
     described: bool = False  # by any worker
+    replaced: bool = False  # a worker was lost, and another one goes on
     found: Verdict | None = None  # of the clause that is next, its diagnosis under way
 
     @cached_property
@@ -170,6 +172,7 @@ class _Trial:
                 self.listener(self.result, None)
             if failure is None:
                 return self.result
+            self.replaced = True
             status, found = failure.status, self._undiagnosed(failure)
             slow, lost = slow + (found is not None), lost + (found is None)
             if slow == PATIENCE:
@@ -259,9 +262,19 @@ class _Trial:
             if self.rest not in (rest[len(asked) :], ()):
                 raise disturbed()
         measured = worker.call("measure", target=self.result.target, plan=self.plan.as_dict())
-        if not isinstance(measured, dict):
-            raise disturbed()
-        self.result.measured = measured
+        match measured:
+            case {"statements": dict(statements), "branches": list(branches)}:
+                self.result.measured = statements
+                # A worker that was replaced took with it what it had seen.
+                self.result.branches = () if self.replaced else self._branches(branches)
+            case _:
+                raise disturbed()
+
+    def _branches(self, plain: Sequence[Mapping[str, Any]]) -> tuple[Branch, ...]:
+        try:
+            return tuple(Branch.from_dict(one) for one in plain)
+        except TypeError as wrong:
+            raise disturbed() from wrong
 
     def _take(self, worker: Child, event: Event) -> None:
         """Take in one event; raise for one that a worker does not send at this point."""

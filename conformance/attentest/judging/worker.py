@@ -9,6 +9,7 @@ from attentest.harness.messages import Listener, Methods
 from attentest.harness.process_state import collect_rarely
 from attentest.judging.bench import Bench
 from attentest.judging.earlier import Earlier
+from attentest.judging.executed import Executed
 from attentest.judging.judge import judge
 from attentest.judging.registry import checks
 from attentest.judging.searches import Searches
@@ -91,13 +92,15 @@ class _Judging:
             loader=resolve.loader(target),
             suspects=[*known.suspects],
             searches=Searches(lines={*known.lines}),
+            executed=None if plan.reading is None else Executed(),
         )
 
-    def measure(self, *, target: str, plan: dict[str, Any]) -> dict[str, str]:
-        """Return what is measured and not judged."""
+    def measure(self, *, target: str, plan: dict[str, Any]) -> dict[str, Any]:
+        """Return what is measured and not judged, and the branches of code that is no backend."""
         bench = self._bench or self._made(target, Plan.from_dict(plan))
+        branches = () if bench.executed is None else bench.executed.branches()
         try:
             found: dict[str, str] = plain_value(statements(bench.subject()))
         except Exception as failure:  # measuring is no judging: it may not cost a verdict
-            return {"measuring": f"not finished: {summary(failure)}"}
-        return found
+            found = {"measuring": f"not finished: {summary(failure)}"}
+        return {"statements": found, "branches": [plain_value(one.as_dict()) for one in branches]}

@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass, field, replace
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
+from attentest.results.branches import Branch
 from attentest.results.plan import Plan, select
 from attentest.results.verdict import Status, Verdict
 from attentest_spec import CHOICES, COMPONENTS, Limits
@@ -68,8 +69,9 @@ class Description:
 class BackendRun:
     """One backend of a run: its description, and its verdicts in the order of the plan.
 
-    `measured` holds statements that are measured and not judged; `failure` is the reason why it
-    could not be loaded, "" where it was.
+    `measured` holds statements that are measured and not judged; `branches` are those of code that
+    is no backend, in functions that judged calls ran; `failure` is the reason why it could not be
+    loaded, "" where it was.
     """
 
     target: str
@@ -77,6 +79,7 @@ class BackendRun:
     verdicts: list[Verdict] = field(default_factory=list)
     measured: Mapping[str, str] = field(default_factory=dict)
     failure: str = ""
+    branches: tuple[Branch, ...] = ()
 
     @property
     def by_clause(self) -> dict[str, Verdict]:

@@ -17,6 +17,7 @@ from attentest.results.blocks import (
     place,
     warnings,
 )
+from attentest.results.branches import Branch, not_run, sentence
 from attentest.results.causes import Cause, causes, may_follow
 from attentest.results.plan import Plan
 from attentest.results.run import BackendRun, Description
@@ -31,6 +32,9 @@ _ASSUMED = 3
 
 It is twice that of several that conform.
 """
+
+_PLACES = 4
+"""The largest number of branches that are listed where they are not judged."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +59,7 @@ class Screen:
             self.understood(backend.description),
             self.other_choices(backend),
             *self.blocks(causes(backend.verdicts), backend.description.assumed),
+            self.left_out(backend.branches),
             self.end(backend, plan),
         ]
         return "\n\n".join(filter(None, parts))
@@ -115,6 +120,11 @@ class Screen:
         ]
         text = f"other choices than the paper's, as declared: {', '.join(other)}"
         return "\n".join(self._few(text, 3)) if other else ""
+
+    def left_out(self, branches: Sequence[Branch]) -> str:
+        """Return which branches of the code are not judged, in one sentence; "" for none."""
+        said = sentence(not_run(branches), most=_PLACES)
+        return "\n".join(self._few(said, 4)) if said else ""
 
     def blocks(
         self, found: Sequence[Cause], assumed: Sequence[str] = (), *, name: bool = False

@@ -14,6 +14,7 @@ from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from attentest.results.branches import Branch
 from attentest.results.causes import causes
 from attentest.results.files import Unreadable
 from attentest.results.optional import needed
@@ -55,8 +56,10 @@ class Writer:
     def close(self, run: Run) -> None:
         """Write what was measured, the causes, and the footer: none is valid without it."""
         for one in run:
-            statements = dict(one.measured)
-            self._put({"type": "measured", "backend": one.target, "statements": statements})
+            found: dict[str, Any] = {"statements": dict(one.measured)}
+            if one.branches:
+                found["branches"] = [branch.as_dict() for branch in one.branches]
+            self._put({"type": "measured", "backend": one.target, **found})
         for one in run:
             for cause in causes(one.verdicts):
                 self._put({"type": "cause", "backend": one.target, **cause.as_dict()})
@@ -139,7 +142,7 @@ def parsed(content: str, name: str) -> Run:
 def _run(name: str, kinds: Mapping[str, Sequence[Event]]) -> Run:
     (header,), (footer,) = kinds["header"], kinds["footer"]
     described = {one["backend"]: one for one in kinds.get("backend", ())}
-    measured = {one["backend"]: one["statements"] for one in kinds.get("measured", ())}
+    measured = {one["backend"]: one for one in kinds.get("measured", ())}
     if set(described) != set(footer["totals"]):
         raise ValueError("its footer and its lines are not about the same backends.")
     verdicts = [Verdict.from_dict(_without_type(one)) for one in kinds.get("case", ())]
@@ -150,8 +153,9 @@ def _run(name: str, kinds: Mapping[str, Sequence[Event]]) -> Run:
                 target,
                 Description.from_dict(described[target]),
                 [one for one in verdicts if one.backend == target],
-                measured.get(target, {}),
+                measured.get(target, {}).get("statements", {}),
                 described[target]["failure"],
+                tuple(map(Branch.from_dict, measured.get(target, {}).get("branches", ()))),
             )
             for target in footer["totals"]
         ),

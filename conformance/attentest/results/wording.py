@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from textwrap import indent
 
+from attentest.results.branches import not_run, sentence
 from attentest.results.causes import shown
 from attentest.results.plan import Plan
 from attentest.results.run import BackendRun
@@ -94,6 +95,7 @@ def report(backend: BackendRun, plan: Plan, how: str = "") -> str:
             *([inferred(sentences)] if sentences else []),
             *explanations(verdicts),
             *groups,
+            *filter(None, [sentence(left := not_run(backend.branches), most=len(left))]),
             "\n".join([summary(backend, plan) + how, *uncompared(backend)]),
         ]
     )

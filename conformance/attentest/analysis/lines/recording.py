@@ -158,11 +158,13 @@ def package_of(recording: Recording) -> tuple[str, ...]:
     The recording counts all installed code as the user's.
     """
     files = (one.places[-1].file for one in recording.operations if one.places)
-    for file in files:
-        home = next((one for one in installed() if file.startswith(one)), None)
-        if home is not None:
-            return (home + file.removeprefix(home).split(os.sep)[0],)
-    return ()
+    return next(filter(None, map(home_of, files)), ())
+
+
+def home_of(file: str) -> tuple[str, ...]:
+    """Return the folder of the installed package that `file` is in, () for none."""
+    home = next((one for one in installed() if file.startswith(one)), None)
+    return () if home is None else (home + file.removeprefix(home).split(os.sep)[0],)
 
 
 def same(one: Array, other: Array) -> bool:
