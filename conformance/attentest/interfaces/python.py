@@ -255,12 +255,16 @@ def _file_report(
 
 
 def _judged(target: str, bench: Bench, slugs: Sequence[str]) -> BackendRun:
-    from attentest.judging.judge import judge
-
     description = Description.from_dict(described(bench.backend))
-    verdicts = [judge(bench, slug) for slug in slugs]
+    verdicts = _verdicts(bench, slugs)
     branches = () if bench.executed is None else bench.executed.branches()
     return BackendRun(target, description, verdicts, branches=branches)
+
+
+def _verdicts(bench: Bench, slugs: Sequence[str]) -> list[Verdict]:
+    from attentest.judging.judge import judge
+
+    return [judge(bench, slug) for slug in slugs]
 
 
 def adapted(

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from mistaken_code import adapted
+from mistaken_code import adapted, broken
 
 from attentest.targets.adapt import Unclear
 
@@ -38,6 +38,7 @@ AT_CALLS = (
 )
 
 
+FORMULA = "multi_head_attention.formula"
 REQUIRED = CODE.replace("causal=False)", "causal: bool)")
 
 
@@ -64,3 +65,32 @@ def test_switch_that_hides_later_positions_is_read(tmp_path: Path, code: str) ->
 
 def test_switch_that_the_user_gives_is_judged(tmp_path: Path) -> None:
     adapted(tmp_path, "SelfAttention", CODE.replace("triu(1)", "triu(2)"), given={"causal": False})
+
+
+ON = CODE.replace("causal=False)", "causal=True)")
+WITH_A_MASK = ON.replace("forward(self, x)", "forward(self, x, mask=None)").replace(
+    "        if self.causal:",
+    "        if mask is not None:\n"
+    '            scores = scores.masked_fill(~mask, float("-inf"))\n'
+    "        if self.causal:",
+)
+
+
+@pytest.mark.parametrize("code", [ON, WITH_A_MASK])
+def test_switch_that_is_on_and_hides_later_positions_is_read(tmp_path: Path, code: str) -> None:
+    adapted(tmp_path, "SelfAttention", code)
+
+
+@pytest.mark.parametrize("mistake", ["triu(9)", "tril(-9)"])
+def test_switch_that_is_on_and_hides_nothing_is_asked_about(tmp_path: Path, mistake: str) -> None:
+    code = ON.replace("triu(1)", mistake)
+    with pytest.raises(Unclear, match=r"causal=True, its default, .* sees later positions"):
+        adapted(tmp_path, "SelfAttention", code)
+
+
+def test_switch_that_hides_nothing_is_judged_as_the_user_chooses(tmp_path: Path) -> None:
+    code = ON.replace("torch.ones", "torch.zeros")
+    as_it_is = {"attention_causality": "by-mask"}
+    assert not broken(adapted(tmp_path, "SelfAttention", code, choices=as_it_is), FORMULA)
+    as_causal = {"attention_causality": "built-in"}
+    assert broken(adapted(tmp_path, "SelfAttention", code, choices=as_causal), FORMULA)

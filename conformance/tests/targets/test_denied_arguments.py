@@ -283,3 +283,50 @@ def test_arguments_of_a_decoder_only_model_that_it_does_not_follow_are_named(
     said = _denied(tmp_path, "Llama", wrong)
     found = [one.partition(", ")[0] for one in said]
     assert found == ["assumed rotary_base=10000", "assumed rms_epsilon=1e-06"]
+
+
+GATED = """
+import torch.nn.functional as F
+from torch import nn
+
+
+class SwiGLUFeedForward(nn.Module):
+    def __init__(self, d_model, d_ff):
+        super().__init__()
+        self.w1, self.w3 = nn.Linear(d_model, d_ff), nn.Linear(d_model, d_ff)
+        self.w2 = nn.Linear(d_ff, d_model)
+
+    def forward(self, x):
+        return self.w2(F.silu(self.w1(x)) * self.w3(x))
+"""
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "said"),
+    [
+        ("F.silu", "F.relu", "activation=relu, as measured, though the name SwiGLUFeedForward"),
+        ("F.silu", "F.gelu", "activation=gelu, as measured, though the name SwiGLUFeedForward"),
+        ("SwiGLU", "GEGLU", "activation=silu, as measured, though the name GEGLUFeedForward"),
+        (" * self.w3(x)", "", "feed_forward_gate=none, as measured, though the name SwiGLU"),
+    ],
+)
+def test_the_name_of_a_gated_network_denies_another_activation(
+    tmp_path: Path, right: str, wrong: str, said: str
+) -> None:
+    assert right in GATED
+    name = "GEGLUFeedForward" if wrong == "GEGLU" else "SwiGLUFeedForward"
+    file = tmp_path / "own.py"
+    file.write_text(GATED.replace(right, wrong))
+    if "none" in said:  # a matrix is left over
+        file.write_text(
+            file.read_text().replace(", self.w3 =", " =").replace(", nn.Linear(d_model, d_ff)", "")
+        )
+    backend = attentest.adapted(f"{file}:{name}")
+    assert any(said in one for one in backend.assumed)
+
+
+def test_the_name_of_a_gated_network_denies_nothing_that_it_says(tmp_path: Path) -> None:
+    file = tmp_path / "own.py"
+    file.write_text(GATED)
+    backend = attentest.adapted(f"{file}:SwiGLUFeedForward")
+    assert not any("though" in one for one in backend.assumed)

@@ -12,7 +12,7 @@ from itertools import takewhile
 import numpy as np
 
 from attentest.analysis.lines.alignment import Alignment
-from attentest.analysis.lines.formula import Step
+from attentest.analysis.lines.formula import Step, evaluated
 from attentest.analysis.lines.layouts import layouts
 from attentest.analysis.lines.matching import Piece
 from attentest.analysis.lines.recording import Operation, Swap, Value
@@ -76,12 +76,46 @@ def _exchanged(
             taken = piece.step
             if piece.place or taken.name in alignment.case.formula.parameters:
                 continue
-            for user, needed in _users(alignment, taken):
-                other = _with(user, needed, taken.value)
-                if other is None or other.size != result.array.size:
-                    continue
+            for user, needed, other in _made_from(alignment, taken, result.array.size):
                 if alignment.matcher.equal(result.array, Piece(user, other, user.axes)):
                     yield value, taken, needed, user, other
+
+
+def _made_from(alignment: Alignment, taken: Step, size: int) -> Iterator[tuple[Step, Step, Array]]:
+    """Yield steps with the input that belongs there, and what `taken` makes of them instead.
+
+    A kernel may compute all steps of a norm at once.
+    """
+    for user, needed in _users(alignment, taken):
+        other = _with(user, needed, taken.value)
+        if other is not None and other.size == size:
+            yield user, needed, other
+    for user, needed, chain in _norms(alignment, taken):
+        if user.value.size == size:
+            other = evaluated(user, {needed.number: taken.value}, chain)
+            if other is not None:
+                yield user, needed, other
+
+
+def _norms(alignment: Alignment, taken: Step) -> Iterator[tuple[Step, Step, list[Step]]]:
+    """Yield the last step of each norm, the row that it should be given, and all of its steps."""
+    steps = alignment.case.formula.steps
+    for user in steps:
+        if user.optional or not user.part.endswith("norm"):
+            continue
+        if any(one.part == user.part and not one.optional for one in user.consumers):
+            continue
+        chain = [one for one in steps if one.part == user.part and not one.is_leaf]
+        needed = chain[0].inputs[0]
+        if _belongs(needed, taken):
+            yield user, needed, chain
+
+
+def _belongs(needed: Step, taken: Step) -> bool:
+    """Say whether `taken` may be what code has in the place of `needed`."""
+    same = needed.value.shape == taken.value.shape and needed.value.dtype.kind == "f"
+    known = (taken, *taken.inputs)
+    return same and needed not in known and not np.array_equal(needed.value, taken.value)
 
 
 def _users(alignment: Alignment, taken: Step) -> Iterator[tuple[Step, Step]]:
@@ -90,12 +124,7 @@ def _users(alignment: Alignment, taken: Step) -> Iterator[tuple[Step, Step]]:
         if user.compute is None:
             continue
         for needed in user.inputs:
-            same = needed.value.shape == taken.value.shape and needed.value.dtype.kind == "f"
-            if (
-                same
-                and needed not in (taken, *taken.inputs)
-                and not np.array_equal(needed.value, taken.value)
-            ):
+            if _belongs(needed, taken):
                 yield user, needed
 
 

@@ -9,6 +9,7 @@ from attentest.analysis.lines.alignment import Alignment
 from attentest.analysis.lines.explain import Explanation
 from attentest.analysis.lines.formula import Step
 from attentest.analysis.lines.recording import Operation, Place
+from attentest.analysis.lines.search import Finding
 
 
 def differing_call(alignment: Alignment, operation: Operation) -> int | None:
@@ -66,6 +67,27 @@ def makers_of_branch(alignment: Alignment, operation: Operation, wrong: Step) ->
         if not any(True for _ in knowing(alignment, operation, missing)):
             return [place for _, place in knowing(alignment, value.made, missing)]
     return []
+
+
+def lacks_last_branch(alignment: Alignment, finding: Finding) -> bool:
+    """Say whether the output is the input of the last residual connection."""
+    of_output = alignment.final is not None and finding.operation is alignment.final.made
+    return (
+        of_output and finding.unchanged is not None and finding.step.name.endswith("residual sum")
+    )
+
+
+def maker_of_last_branch(alignment: Alignment, finding: Finding) -> Place | None:
+    """Return the line that made the branch which the output lacks, None where none does."""
+    missing = [one for one in finding.step.inputs if one is not finding.unchanged]
+    made = [
+        operation.place
+        for operation in alignment.recording.operations
+        if operation.number > finding.operation.number and operation.outputs
+        for piece in alignment.matcher.pieces(operation.outputs[0].array)
+        if piece.step in missing
+    ]
+    return next((one for one in reversed(made) if one is not None), None)
 
 
 def giver_of_axis(operation: Operation, place: Place | None, said: Explanation) -> Place | None:

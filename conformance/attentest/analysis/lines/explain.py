@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from attentest.analysis.lines.arguments import Argument
-from attentest.analysis.lines.formula import Formula, Mistake, Step
+from attentest.analysis.lines.formula import Formula, Mistake, Step, evaluated
 from attentest.analysis.lines.matching import Matcher, visible
 from attentest_spec.attention import softmax
 from attentest_spec.setting import Array
@@ -122,7 +122,7 @@ def explain(
         if fits(_computed(wrong, mistake, step, chain)):
             return Explanation(wrong, wrong.text, mistake.text, exact=True)
     for put, taken, needed, user in _exchanged(chain, given, matcher):
-        if fits(_evaluated(step, put, chain)):
+        if fits(evaluated(step, put, chain)):
             text = f"{user.text}, with {taken} in the place of {needed}"
             return Explanation(user, user.text, text, exact=True)
     known = _what_is_known(actual, step, matcher)
@@ -229,23 +229,7 @@ def _computed(wrong: Step, mistake: Mistake, step: Step, chain: list[Step]) -> A
         return None
     if value.shape != wrong.value.shape:
         return None
-    return _evaluated(step, {wrong.number: value}, chain)
-
-
-def _evaluated(step: Step, put: Mapping[int, Array], chain: list[Step]) -> Array | None:
-    """Return the value of `step` with the values `put` in the place of others."""
-    values = dict(put)
-    for one in chain:
-        changed = any(other.number in values for other in one.inputs)
-        if one.number in put or not changed or one.compute is None:
-            continue
-        inputs = (values.get(other.number, other.value) for other in one.inputs)
-        try:
-            with np.errstate(all="ignore"):
-                values[one.number] = np.asarray(one.compute(*inputs))
-        except (ValueError, IndexError, TypeError):
-            return None
-    return values.get(step.number)
+    return evaluated(step, {wrong.number: value}, chain)
 
 
 def explain_extra(actual: Array, given: Array, step: Step, matcher: Matcher) -> Explanation:

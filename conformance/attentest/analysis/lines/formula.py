@@ -147,3 +147,19 @@ class Formula:
             for one in inputs:
                 one.consumers.append(made)
         return made
+
+
+def evaluated(step: Step, put: Mapping[int, Array], chain: Sequence[Step]) -> Array | None:
+    """Return the value of `step` with the values `put` in the place of others."""
+    values = dict(put)
+    for one in chain:
+        changed = any(other.number in values for other in one.inputs)
+        if one.number in put or not changed or one.compute is None:
+            continue
+        inputs = (values.get(other.number, other.value) for other in one.inputs)
+        try:
+            with np.errstate(all="ignore"):
+                values[one.number] = np.asarray(one.compute(*inputs))
+        except (ValueError, IndexError, TypeError):
+            return None
+    return values.get(step.number)

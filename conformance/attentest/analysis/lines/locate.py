@@ -10,6 +10,8 @@ from attentest.analysis.lines.callers import (
     differing_call,
     giver_of_axis,
     knowing,
+    lacks_last_branch,
+    maker_of_last_branch,
     makers_of_branch,
     takes_each_once,
 )
@@ -247,6 +249,8 @@ def _found(alignment: Alignment, end: float) -> Found | None:
         place, proved = before, False
     if makers := makers_of_branch(alignment, finding.operation, said.step):
         place, proved = makers[0], proved and len(makers) == 1
+    if lacks_last_branch(alignment, finding):  # what is left out leaves no line of its own
+        place, proved = maker_of_last_branch(alignment, finding) or place, False
     if said.exact and said.step.name == "causal mask":
         place = mask_made_before(alignment, finding) or place
     return Found(place, finding, said, choices, proved, confirmed=proved and same, covered=covered)

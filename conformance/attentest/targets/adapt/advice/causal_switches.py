@@ -1,11 +1,12 @@
-"""Switches that are off and hide later positions: whether they hide these, and no more.
+"""Switches that hide later positions: whether they hide these, and no more.
 
-With the switch on, the output at a position is that of the text up to there with the switch off.
+With the switch on, the output at a position is that of the text up to there. Where it is off, that
+is compared with what it gives if it is on.
 """
 
 import inspect
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
 from copy import deepcopy
 from dataclasses import replace
 
@@ -15,7 +16,7 @@ from torch import Tensor, nn
 from attentest.targets.adapt.adapter import Adapter
 from attentest.targets.adapt.advice.causal_words import demand_documented
 from attentest.targets.adapt.code import Code
-from attentest.targets.adapt.fillings import Filling, fixed
+from attentest.targets.adapt.fillings import fixed
 from attentest.targets.adapt.probing import SEQUENCES, SIZES, Given, Probe, undisturbed
 from attentest.targets.adapt.reading import Reading, Uncovered
 
@@ -29,11 +30,13 @@ _SAME = 1e-5
 def demand_order(code: Code, probe: Probe, adapter: Adapter, reading: Reading) -> None:
     """Raise Unclear where code is not causal, and its documentation or a switch is about that.
 
-    A switch that is off has to hide later positions if it is on.
+    A switch that is off has to hide later positions if it is on, and one that is on does.
     """
     demand_documented(code, adapter, reading)
     if adapter.causal or adapter.component not in ("attention", *SEQUENCES):
         return
+    if "attention_causality" not in reading.choices and not reading.anyway:
+        _demand_effect(code, probe, adapter, reading)
     for own, switched, called in _switched(code, probe, adapter):
         if own not in reading.given and (place := _other_place(probe, adapter, switched, called)):
             raise Uncovered(
@@ -45,15 +48,37 @@ def demand_order(code: Code, probe: Probe, adapter: Adapter, reading: Reading) -
             )
 
 
+def _demand_effect(code: Code, probe: Probe, adapter: Adapter, reading: Reading) -> None:
+    """Raise Unclear where a switch is on by default, and later positions are seen."""
+    asked = [adapter.signature, *_constructor(code, probe)]
+    turned = {*reading.given, *(code.construction.fillings if code.construction else ())}
+    on = [own for one in asked for own in _switches(one, True) if own not in turned]
+    if on and (place := _other_place(probe, adapter, probe, adapter)):
+        raise Uncovered(
+            f"{code.name} is read with {on[0]}=True, its default, and its output at position "
+            f"{place}, counted from 1, is not that of the text up to there: it sees later "
+            f"positions. Either that is a mistake, or {on[0]} means something else. --choice "
+            f"attention_causality=built-in (in Python: choices={{'attention_causality': "
+            f"'built-in'}}) judges it as causal, and --choice attention_causality=by-mask as it is."
+        )
+
+
+def _constructor(code: Code, probe: Probe) -> list[inspect.Signature]:
+    if code.construction is None or not isinstance(probe.built, nn.Module):
+        return []
+    return [inspect.signature(code.thing)]
+
+
 def _switched(code: Code, probe: Probe, adapter: Adapter) -> Iterator[tuple[str, Probe, Adapter]]:
     """Yield each switch of a constructor or a call that is off, and what it is with that on."""
     carried, construction = adapter.arguments, code.construction
-    for own in _off(adapter.signature):
+    for own in _switches(adapter.signature, False):
         fixed_too = {**carried.fixed, own: True}
         yield own, probe, replace(adapter, arguments=replace(carried, fixed=fixed_too))
     if construction is None or not isinstance(probe.built, nn.Module):
         return
-    for own in _off(inspect.signature(code.thing), construction.fillings):
+    turned = [own for own, one in construction.fillings.items() if one.words == repr(False)]
+    for own in _switches(inspect.signature(code.thing), False, turned):
         fillings = {**construction.fillings, own: fixed(True)}
         try:
             with undisturbed():
@@ -64,14 +89,12 @@ def _switched(code: Code, probe: Probe, adapter: Adapter) -> Iterator[tuple[str,
         yield own, replace(probe, built=built), adapter
 
 
-def _off(signature: inspect.Signature, given: Mapping[str, Filling] | None = None) -> list[str]:
-    """Return the switches about the order of positions that are off, by default or as `given`."""
-    parameters = signature.parameters.items()
-    turned = [own for own, one in (given or {}).items() if one.words == repr(False)]
+def _switches(signature: inspect.Signature, default: bool, turned: Sequence[str] = ()) -> list[str]:
+    """Return the switches about the order of positions with that default, and those `turned`."""
     return [
         own
-        for own, one in parameters
-        if (one.default is False or own in turned) and _ORDERS.fullmatch(own)
+        for own, one in signature.parameters.items()
+        if (one.default is default or own in turned) and _ORDERS.fullmatch(own)
     ]
 
 

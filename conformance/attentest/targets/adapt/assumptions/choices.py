@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from attentest.analysis.identify import Finding
 from attentest.targets.adapt.adapter import Adapter
 from attentest.targets.adapt.assumptions.arguments import Call, arguments_in, arguments_of
-from attentest.targets.adapt.assumptions.denied import denied
+from attentest.targets.adapt.assumptions.denied import denied, denied_by_name
 from attentest.targets.adapt.assumptions.epsilons import measured_epsilons
 from attentest.targets.adapt.code import Code
 from attentest.targets.adapt.reading import Reading
@@ -129,6 +129,8 @@ def assumed_of_code(declared: Mapping[str, Value], reading: Reading, code: Code)
     decided = code.wrapper.decides if code.wrapper is not None else ()
     own = {name: value for name, value in declared.items() if name not in decided}
     denials = dict(denied(own, code.component, arguments_of(code, reading)))
+    if code.component == "feed_forward":
+        denials |= dict(denied_by_name(own, code.name))
     return assumed(declared, reading, denials)
 
 

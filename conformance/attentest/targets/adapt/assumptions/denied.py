@@ -7,6 +7,7 @@ from torch import nn
 
 from attentest.targets.adapt.components import squashed
 from attentest.targets.adapt.names import ACTIVATION, words
+from attentest_spec import CHOICES
 from attentest_spec.choices import Value
 
 DENIED = (
@@ -54,6 +55,35 @@ def denied(
             choice=choice, found=_shown(found), own=own, given=_shown(given), option=options[0]
         )
     yield from said.items()
+
+
+NAMED = (
+    "assumed {choice}={found}, as measured, though the name {own} says {option}: a mistake if that "
+    "is meant; --choice {choice}={option} judges it"
+)
+
+_GATED: Mapping[str, tuple[str, ...]] = {
+    "swiglu": ("silu",),
+    "geglu": ("gelu", "gelu-tanh", "gelu-sigmoid"),
+    "reglu": ("relu",),
+}
+"""The activation of a gated network by what its name holds."""
+
+
+def denied_by_name(declared: Mapping[str, Value], own: str) -> Iterator[tuple[str, str]]:
+    """Yield each measured choice of a gated network that its name denies, with a sentence on it."""
+    name = squashed(own)
+    if "feed_forward_gate" not in declared and "activation" not in declared:
+        return
+    for part, activations in _GATED.items():
+        if part not in name:
+            continue
+        known = {"activation": activations, "feed_forward_gate": ("gated",)}
+        for choice, options in known.items():
+            found = declared.get(choice, CHOICES[choice].paper)
+            if found not in options:
+                said = NAMED.format(choice=choice, found=found, own=own, option=options[0])
+                yield choice, said
 
 
 def _says(name: str, given: object, component: str) -> tuple[str, tuple[Value, ...]]:

@@ -1,0 +1,96 @@
+"""Lines of sublayers that a layer leaves out, or computes and does not add."""
+
+from pathlib import Path
+
+import pytest
+from mistaken_code import adapted, edited
+
+from attentest.judging.bench import Bench
+from attentest.judging.judge import judge
+from attentest.results.verdict import Location, Status
+
+CODE = """
+import torch.nn.functional as F
+from torch import nn
+
+
+class EncoderLayer(nn.Module):
+    def __init__(self, d_model, heads, d_ff):
+        super().__init__()
+        self.norm1, self.norm2 = nn.LayerNorm(d_model), nn.LayerNorm(d_model)
+        self.attention = nn.MultiheadAttention(d_model, heads, batch_first=True)
+        self.fc1, self.fc2 = nn.Linear(d_model, d_ff), nn.Linear(d_ff, d_model)
+
+    def forward(self, x):
+        y = self.norm1(x)
+        y = self.attention(y, y, y, need_weights=False)[0]
+        x = x + y  # attended
+        y = self.norm2(x)
+        y = self.fc2(F.relu(self.fc1(y)))
+        x = x + y  # fed
+        return x
+"""
+LACKS = "the residual input without the sublayer's output"
+
+
+def _line(folder: Path, *edits: tuple[str, str]) -> Location | None:
+    backend = adapted(folder, "EncoderLayer", edited(CODE, *edits))
+    verdict = judge(Bench(backend, shrink=False), "encoder.layer-formula")
+    assert verdict.status is Status.VIOLATION
+    return verdict.location
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "named"),
+    [
+        ("        x = x + y  # attended\n", "", "y = self.norm2(x)"),
+        ("        x = x + y  # fed\n", "", "y = self.fc2(F.relu(self.fc1(y)))"),
+    ],
+)
+def test_a_branch_that_is_not_added_is_named_and_not_confirmed(
+    tmp_path: Path, right: str, wrong: str, named: str
+) -> None:
+    location = _line(tmp_path, (right, wrong))
+    assert location is not None
+    assert (location.code, location.computed) == (named, LACKS)
+    assert not location.confirmed
+
+
+def test_a_sublayer_that_is_not_called_is_named_at_the_last_sum(tmp_path: Path) -> None:
+    fed = CODE[CODE.index("        y = self.norm2(x)") : CODE.index("        return x")]
+    location = _line(tmp_path, (fed, ""))
+    assert location is not None
+    assert (location.code, location.computed) == ("x = x + y  # attended", LACKS)
+    assert not location.confirmed
+
+
+def test_a_layer_that_adds_both_branches_conforms(tmp_path: Path) -> None:
+    backend = adapted(tmp_path, "EncoderLayer", CODE)
+    assert judge(Bench(backend), "encoder.layer-formula").status is Status.PASS
+
+
+NORM = """
+import torch
+from torch import nn
+
+
+class LayerNorm(nn.Module):
+    def __init__(self, d_model):
+        super().__init__()
+        self.gain = nn.Parameter(torch.ones(d_model))
+        self.bias = nn.Parameter(torch.zeros(d_model))
+
+    def forward(self, x):
+        return nn.functional.layer_norm(x, x.shape[-1:], self.gain, self.bias)
+"""
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong"), [("torch.ones", "torch.zeros"), ("torch.zeros", "torch.ones")]
+)
+def test_the_first_values_of_a_norm_have_no_line_of_its_formula(
+    tmp_path: Path, right: str, wrong: str
+) -> None:
+    backend = adapted(tmp_path, "LayerNorm", edited(NORM, (right, wrong)))
+    verdict = judge(Bench(backend), "layer_norm.birth")
+    assert (verdict.status, verdict.location) == (Status.VIOLATION, None)
