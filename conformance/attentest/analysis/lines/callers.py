@@ -40,12 +40,16 @@ def takes_each_once(place: Place) -> bool:
 
 
 def knowing(
-    alignment: Alignment, operation: Operation, missing: set[int]
+    alignment: Alignment, operation: Operation, missing: set[int], *, bound: bool = False
 ) -> Iterator[tuple[int, Place]]:
-    """Yield the calls in which a value that is missing is known, the innermost first."""
+    """Yield the calls in which a value that is missing is known, the innermost first.
+
+    Where it has to be `bound`, an argument whose name has another value by then is not known.
+    """
     look = alignment.case.recording(look_at=operation.number, own=alignment.own)
     alignment.case.run(look)
-    for number, (place, arrays) in enumerate(zip(operation.places, look.seen_at, strict=False)):
+    known = look.bound_at if bound else look.seen_at
+    for number, (place, arrays) in enumerate(zip(operation.places, known, strict=False)):
         pieces = (piece for one in arrays for piece in alignment.matcher.pieces(one))
         if any(piece.step.number in missing for piece in pieces):
             yield number, place
@@ -64,8 +68,8 @@ def makers_of_branch(alignment: Alignment, operation: Operation, wrong: Step) ->
         missing = {one.number for one in wrong.inputs} - taken
         if value.made is None or len(missing) != 1:
             continue
-        if not any(True for _ in knowing(alignment, operation, missing)):
-            return [place for _, place in knowing(alignment, value.made, missing)]
+        if not any(True for _ in knowing(alignment, operation, missing, bound=True)):
+            return [place for _, place in knowing(alignment, value.made, missing, bound=True)]
     return []
 
 

@@ -61,6 +61,7 @@ class JaxRecording:
         self.operations: list[Operation] = []
         self.count = begin
         self.seen_at: list[list[Array]] = []
+        self.bound_at: list[list[Array]] = []
         self._puts = puts or {}
         self._swap = swap
         self._keep = keep
@@ -131,6 +132,7 @@ class JaxRecording:
         made = Operation(number, name, places, inputs, calls=self._numbered(places))
         if number == self._look_at:
             self.seen_at = [self._known_in(call, inputs) for call in made.calls]
+            self.bound_at = self.seen_at  # a program keeps no names
         cells = [self._cell(one, made) for one in results]
         made.outputs += [one.value for one in cells if one.value is not None]
         if made.outputs:

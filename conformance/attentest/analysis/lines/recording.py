@@ -81,12 +81,14 @@ class Recording(Protocol):
     """Records the operations of a call, and replaces some of its values.
 
     `operations` are those recorded, `count` is the number of all, and `seen_at` are the values that
-    are known in each function that leads to the operation that is looked at.
+    are known in each function that leads to the operation that is looked at. `bound_at` are those
+    of them that a name has there still: an argument may have been bound again.
     """
 
     operations: list[Operation]
     count: int
     seen_at: list[list[Array]]
+    bound_at: list[list[Array]]
 
     def run(self, action: Callable[[], Any]) -> Any:
         """Return what `action` returns, recorded."""

@@ -45,6 +45,7 @@ class TorchRecording(TorchFunctionMode):
         self.operations: list[Operation] = []
         self.count = begin
         self.seen_at: list[list[Array]] = []
+        self.bound_at: list[list[Array]] = []
         self._puts = puts or {}
         self._swap = swap
         self._calls: dict[FrameType, int] = {}
@@ -99,9 +100,11 @@ class TorchRecording(TorchFunctionMode):
         number = self.count
         self.count += 1
         if number == self._look_at:
+            frames = self._frames()
+            self.bound_at = [_arrays(frame.f_locals) for frame in frames]
             self.seen_at = [
-                [*_arrays(frame.f_locals), *self._entered.get(frame, ())]
-                for frame in self._frames()
+                [*bound, *self._entered.get(frame, ())]
+                for frame, bound in zip(frames, self.bound_at, strict=True)
             ]
         result = self._replaced(number, result, args)
         outputs = _results(result, args, func)
