@@ -98,6 +98,11 @@ def test_mask_of_later_tokens_that_is_inverted_is_a_question_that_says_so(tmp_pa
         adapted(tmp_path, "Model", code)
 
 
+def test_layers_that_change_no_later_row_are_a_question_that_says_so(tmp_path: Path) -> None:
+    with pytest.raises(Unclear, match="the logits of a token depend on that token alone"):
+        adapted(tmp_path, "SmolLM2", edited(CODE, ("x = block(x", "block(x")))
+
+
 @pytest.mark.parametrize(
     ("name", "whole"),
     [("DecoderOnlyArch", True), ("SmolLM2", True), ("DecoderOnlyBlock", False), ("GLM", True)],

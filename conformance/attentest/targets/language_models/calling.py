@@ -27,7 +27,7 @@ from attentest.targets.language_models.argument_names import (
 )
 from attentest.targets.language_models.construction.building import PROBE
 from attentest.targets.language_models.questions.bodies import words_on_body
-from attentest.targets.language_models.questions.seen_tokens import INVERTED, sees_later_alone
+from attentest.targets.language_models.questions.seen_tokens import ALONE, INVERTED, wrongly_seen
 from attentest.targets.language_models.surrounded.modules import called_of, signature_of
 from attentest.targets.models.results import parts_of
 from attentest_spec import Unsupported
@@ -254,7 +254,7 @@ def fitted(model: nn.Module, found: Arguments, name: str) -> Call:
             return made
     demand_runnable(name, failure, type(model))
     one_by_one = with_part(model, found.plain, probe_tokens(steps=1))
-    if isinstance(one_by_one, Call) and failure not in (NO_LOGITS, _MIXED, INVERTED):
+    if isinstance(one_by_one, Call) and failure not in (NO_LOGITS, _MIXED, INVERTED, ALONE):
         words = _ONE_TOKEN if failure.startswith(_REFUSALS) else _ONE_LENGTH
         raise Unclear(words.format(name, failure))
     if failure == NO_LOGITS:
@@ -268,7 +268,7 @@ def fitted(model: nn.Module, found: Arguments, name: str) -> Call:
 
 def _words_on(model: nn.Module, call: Call) -> str:
     """Return the words on a call that gives logits which depend on the wrong tokens."""
-    return INVERTED if sees_later_alone(model, call.compiled(), probe_tokens()) else _MIXED
+    return wrongly_seen(model, call.compiled(), probe_tokens()) or _MIXED
 
 
 def with_required_mask(plain: Call) -> Iterator[Call]:

@@ -12,11 +12,16 @@ INVERTED = (
     "tokens is inverted, as a triangle of True is where True hides a token"
 )
 
+ALONE = (
+    "the logits of a token depend on that token alone: no layer that reads those before it has an "
+    "effect"
+)
 
-def sees_later_alone(model: nn.Module, function: Any, tokens: Tensor) -> bool:
-    """Say whether logits (B, T, V) depend on later tokens, and on no earlier ones.
 
-    `function` calls the `model` with `tokens` (B, T).
+def wrongly_seen(model: nn.Module, function: Any, tokens: Tensor) -> str:
+    """Return which tokens logits (B, T, V) depend on, where these are not the earlier ones.
+
+    "" where they are, and where it is not known. `function` calls the `model` with `tokens` (B, T).
     """
 
     def moved(place: int) -> Tensor:
@@ -28,9 +33,9 @@ def sees_later_alone(model: nn.Module, function: Any, tokens: Tensor) -> bool:
         with undisturbed():
             plain, first, last = (function(model, one) for one in (tokens, moved(0), moved(-1)))
     except Exception:  # code that a user wrote may raise anything
-        return False
+        return ""
     if not all(isinstance(one, Tensor) and one.ndim == 3 for one in (plain, first, last)):
-        return False
-    return not torch.isclose(plain[:2, 0], last[:2, 0]).all() and bool(
-        torch.isclose(plain[:2, 1:], first[:2, 1:], equal_nan=True).all()
-    )
+        return ""
+    if not torch.isclose(plain[:2, 1:], first[:2, 1:], equal_nan=True).all():
+        return ""
+    return ALONE if torch.isclose(plain[:2, 0], last[:2, 0]).all() else INVERTED
