@@ -5,6 +5,8 @@ that is. Lines are traced in functions of the user alone, until each of them was
 """
 
 import ast
+import inspect
+import os
 import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -27,15 +29,21 @@ LONGEST = 48
 class Executed:
     """The lines of the user's code that were run by the calls inside of :meth:`watch`."""
 
-    def __init__(self) -> None:
+    def __init__(self, target: object) -> None:
+        """Observe code of the user, and that of the installed package which `target` is in."""
+        self._own = _package_of(target)
         self._left: dict[int, set[int]] = {}  # by the identity of the code, whose hash is slow
         self._entered: list[tuple[CodeType, frozenset[int], set[int]]] = []
-        self._own: tuple[str, ...] | None = None
+        self._compiled = False
 
     @contextmanager
     def watch(self) -> Iterator[None]:
-        """Trace the calls inside; none where a debugger or a coverage tool traces already."""
-        if sys.gettrace() is not None:
+        """Trace the calls inside; none where a debugger or a coverage tool traces already.
+
+        Nor where code is compiled by torch: that runs other code in its place.
+        """
+        self._compiled |= _COMPILER in sys.modules
+        if self._compiled or sys.gettrace() is not None:
             yield
             return
         sys.settrace(self._enter)
@@ -43,9 +51,12 @@ class Executed:
             yield
         finally:
             sys.settrace(None)
+            self._compiled |= _COMPILER in sys.modules
 
     def branches(self) -> tuple[Branch, ...]:
         """Return the branches of all functions that were entered, and whether they were run."""
+        if self._compiled:
+            return ()
         lines: defaultdict[str, set[int]] = defaultdict(set)
         ran: defaultdict[str, set[int]] = defaultdict(set)
         entered: defaultdict[str, set[int]] = defaultdict(set)
@@ -79,11 +90,23 @@ class Executed:
         return ran
 
     def _is_users(self, code: CodeType) -> bool:
-        """Say whether it is code of the user, or of the installed package that is judged."""
-        file = code.co_filename
-        if self._own is None and is_users(file, everything := home_of(file)):
-            self._own = everything
-        return self._own is not None and is_users(file, self._own)
+        return is_users(code.co_filename, self._own)
+
+
+_COMPILER = "torch._dynamo"
+
+
+def _package_of(target: object) -> tuple[str, ...]:
+    """Return the folder of the installed package that a target is in, () for other code."""
+    if isinstance(target, str):
+        place = target.rpartition(":")[0] or target
+        module = sys.modules.get(place)
+        file = place if module is None else module.__file__ or ""
+    else:
+        named = inspect.isclass(target) or inspect.isroutine(target)
+        home = inspect.getmodule(target if named else type(target))
+        file = getattr(home, "__file__", None) or ""
+    return home_of(os.path.abspath(file)) if file else ()
 
 
 def _any(lines: tuple[int, int], known: Iterable[int]) -> bool:

@@ -109,7 +109,7 @@ def test_the_sentence_counts_what_it_does_not_list() -> None:
 
 
 def test_calls_are_not_traced_where_a_debugger_traces() -> None:
-    executed, seen = Executed(), []
+    executed, seen = Executed("own.py"), []
 
     def tracer(*event: object) -> None:
         seen.append(event)
@@ -122,3 +122,18 @@ def test_calls_are_not_traced_where_a_debugger_traces() -> None:
     finally:
         sys.settrace(before)
     assert executed.branches() == ()
+
+
+def test_code_that_torch_compiles_has_no_branches(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "torch._dynamo", sys)
+    (backend,) = attentest.check(f"{file}:FeedForward", clauses=["feed_forward.formula"]).run
+    assert backend.branches == ()
+
+
+def test_branches_of_installed_packages_are_not_those_of_the_user() -> None:
+    executed = Executed("own.py")
+    with executed.watch():
+        assert pytest.approx(1.0) == line_of("import warnings") / 2
+    assert {Path(one.file).name for one in executed.branches()} <= {Path(__file__).name}
