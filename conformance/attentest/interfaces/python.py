@@ -175,7 +175,7 @@ def check(
         device=device,
         seed=seed,
         loader=_loader(target, backend),
-        executed=Executed(target) if hasattr(backend, "understood") else None,
+        executed=Executed(target, backend) if hasattr(backend, "understood") else None,
     )
     own = list(backend.components) if hasattr(backend, "understood") else []
     wanted = [component] if component else own
@@ -247,7 +247,7 @@ def _file_report(
         except LoadFailure as failure:
             judged.append(BackendRun(one, failure=str(failure)))
             continue
-        executed = Executed(one)
+        executed = Executed(one, backend)
         bench = Bench(backend, precision=precision, device=device, seed=seed, executed=executed)
         own = select(list(backend.components), clauses, precision=precision)
         judged.append(_judged(one, bench, own))

@@ -7,9 +7,10 @@ that is. Lines are traced in functions of the user alone, until each of them was
 import ast
 import inspect
 import os
+import re
 import sys
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import CodeType, FrameType
@@ -29,9 +30,13 @@ LONGEST = 48
 class Executed:
     """The lines of the user's code that were run by the calls inside of :meth:`watch`."""
 
-    def __init__(self, target: object) -> None:
-        """Observe code of the user, and that of the installed package which `target` is in."""
+    def __init__(self, target: object, backend: object = None) -> None:
+        """Observe code of the user, and that of the installed package which `target` is in.
+
+        The arguments of its constructor are those of the code of `backend`.
+        """
         self._own = _package_of(target)
+        self._switches = _switches(getattr(getattr(backend, "code", None), "thing", None))
         self._left: dict[int, set[int]] = {}  # by the identity of the code, whose hash is slow
         self._entered: list[tuple[CodeType, frozenset[int], set[int]]] = []
         self._compiled = False
@@ -65,7 +70,7 @@ class Executed:
             ran[code.co_filename] |= known - left
             entered[code.co_filename].add(code.co_firstlineno)
         return tuple(
-            Branch(file, *one, ran=_any(one[:2], ran[file]))
+            Branch(file, *one, _any(one[:2], ran[file]), _turning(one[2], self._switches))
             for file, starts in sorted(entered.items())
             for one in _conditional(file, starts)
             if _any(one[:2], lines[file])
@@ -107,6 +112,29 @@ def _package_of(target: object) -> tuple[str, ...]:
         home = inspect.getmodule(target if named else type(target))
         file = getattr(home, "__file__", None) or ""
     return home_of(os.path.abspath(file)) if file else ()
+
+
+def _switches(thing: object) -> dict[str, bool]:
+    """Return the switches of the constructor of a class, with their defaults; {} for others."""
+    if not inspect.isclass(thing):
+        return {}
+    try:
+        parameters = inspect.signature(thing).parameters
+    except (TypeError, ValueError):
+        return {}
+    return {own: one.default for own, one in parameters.items() if isinstance(one.default, bool)}
+
+
+_SWITCHED = re.compile(r"(else of )?(not )?(?:self\.)?(\w+)")
+
+
+def _turning(condition: str, switches: Mapping[str, bool]) -> str:
+    """Return the argument under which a branch runs and by default does not, "" for none."""
+    found = _SWITCHED.fullmatch(condition)
+    if found is None or found[3] not in switches:
+        return ""
+    value = bool(found[1]) == bool(found[2])
+    return f"{found[3]}={value}" if switches[found[3]] != value else ""
 
 
 def _any(lines: tuple[int, int], known: Iterable[int]) -> bool:

@@ -92,7 +92,7 @@ class _Judging:
             loader=resolve.loader(target),
             suspects=[*known.suspects],
             searches=Searches(lines={*known.lines}),
-            executed=None if plan.reading is None else Executed(target),
+            executed=None if plan.reading is None else Executed(target, self._backend),
         )
 
     def measure(self, *, target: str, plan: dict[str, Any]) -> dict[str, Any]:

@@ -12,7 +12,8 @@ from attentest.results.text import counted
 class Branch:
     """The lines `first` to `last` of a file, which run under a `condition` alone.
 
-    They belong to a function that a judged call ran; `ran` says whether they ran too.
+    They belong to a function that a judged call ran; `ran` says whether they ran too. `given` is
+    the argument of the constructor that makes them run, as NAME=VALUE, "" where none is known.
     """
 
     file: str
@@ -20,6 +21,7 @@ class Branch:
     last: int
     condition: str
     ran: bool = False
+    given: str = ""
 
     def as_dict(self) -> dict[str, Any]:
         """Return the branch as plain values for the stream."""
@@ -38,7 +40,8 @@ class Branch:
     def words(self) -> str:
         """The lines and the condition."""
         last = f"-{self.last}" if self.last > self.first else ""
-        return f"{near(self.file)}:{self.first}{last} ({self.condition})"
+        option = f"; --give {self.given} judges it" if self.given else ""
+        return f"{near(self.file)}:{self.first}{last} ({self.condition}{option})"
 
 
 def not_run(branches: Iterable[Branch]) -> list[Branch]:

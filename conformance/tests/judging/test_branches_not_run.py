@@ -60,9 +60,10 @@ def test_a_switch_that_is_off_leaves_one_branch_that_is_listed(file: Path) -> No
     (backend,) = report.run
     (left,) = not_run(backend.branches)
     assert (left.first, left.last) == (line_of("self.gate(x)"), line_of("self.gate(x)"))
-    assert left.condition == "self.gated"
+    assert (left.condition, left.given) == ("self.gated", "gated=True")
     assert report.conforms
-    said = f"not judged, since no judged call ran it: {file}:{left.first} (self.gated)"
+    place = f"{file}:{left.first} (self.gated; --give gated=True judges it)"
+    said = f"not judged, since no judged call ran it: {place}"
     assert said in " ".join(report.text(width=300).split())
 
 
@@ -71,6 +72,7 @@ def test_no_branch_is_left_where_the_switch_is_on_but_the_other_one(file: Path) 
     (backend,) = report.run
     (left,) = not_run(backend.branches)
     assert (left.first, left.condition) == (line_of("self.inner(x).relu()"), "else of self.gated")
+    assert not left.given  # its default
 
 
 def test_classes_of_one_file_run_branches_of_each_other(file: Path) -> None:
