@@ -30,6 +30,18 @@ class EncoderLayer(nn.Module):
         x = x + y  # fed
         return x
 """
+STACK = """
+
+class Encoder(nn.Module):
+    def __init__(self, d_model, heads, d_ff, layers):
+        super().__init__()
+        self.layers = nn.ModuleList(Layer(d_model, heads, d_ff) for _ in range(layers))
+
+    def forward(self, x):
+        for layer in self.layers:
+            x = layer(x)
+        return x
+"""
 LACKS = "the residual input without the sublayer's output"
 
 
@@ -62,6 +74,20 @@ def test_a_sublayer_that_is_not_called_is_named_at_the_last_sum(tmp_path: Path) 
     assert location is not None
     assert (location.code, location.computed) == ("x = x + y  # attended", LACKS)
     assert not location.confirmed
+
+
+def test_a_branch_that_a_layer_of_a_model_does_not_add_is_named_in_the_layer(
+    tmp_path: Path,
+) -> None:
+    code = edited(
+        CODE, ("        x = x + y  # attended\n", ""), ("class EncoderLayer", "class Layer")
+    )
+    code += STACK
+    backend = adapted(tmp_path, "Encoder", code)
+    verdict = judge(Bench(backend, shrink=False), "encoder.formula")
+    assert (verdict.status, verdict.location is None) == (Status.VIOLATION, False)
+    assert verdict.location is not None
+    assert (verdict.location.code, verdict.location.computed) == ("y = self.norm2(x)", LACKS)
 
 
 def test_a_layer_that_adds_both_branches_conforms(tmp_path: Path) -> None:

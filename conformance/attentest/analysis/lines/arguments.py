@@ -41,7 +41,7 @@ def arguments(alignment: Alignment, operation: Operation) -> Iterator[Argument]:
     """Yield the other values that `operation`, and the calls that it is in, may need."""
     for value, taken, needed, user, computed in _exchanged(alignment, operation):
         idle = value.made if _is_idle(value) else None
-        for depth, bound in _extents(operation):
+        for depth, bound in _extents(operation, leaves_out=taken in needed.inputs):
             inside = _inside(alignment, operation, depth, bound=bound)
             first, last = inside[0].number, inside[-1].number
             for given in _given(alignment, inside, taken) if depth or bound else (value,):
@@ -50,11 +50,15 @@ def arguments(alignment: Alignment, operation: Operation) -> Iterator[Argument]:
                     yield Argument(swap, depth, taken, needed, user, computed, idle, bound)
 
 
-def _extents(operation: Operation) -> Iterator[tuple[int, bool]]:
-    """Yield the calls that the operation is in, the innermost first, then all that follow each."""
-    for bound in (False, True):
-        for depth in range(len(operation.places)):
-            yield depth, bound
+def _extents(operation: Operation, *, leaves_out: bool) -> list[tuple[int, bool]]:
+    """Return the calls that the operation is in, the innermost first, then all that follow each.
+
+    Where a step is left out, what follows in a function is before its caller, which could add the
+    step for it.
+    """
+    depths = range(len(operation.places))
+    extents = [(depth, bound) for bound in (False, True) for depth in depths]
+    return sorted(extents) if leaves_out else extents
 
 
 def _is_idle(value: Value) -> bool:

@@ -55,13 +55,18 @@ def knowing(
             yield number, place
 
 
+def is_residual_sum(step: Step) -> bool:
+    """Say whether a step adds a sublayer to its residual input."""
+    return step.name.endswith("residual sum")
+
+
 def makers_of_branch(alignment: Alignment, operation: Operation, wrong: Step) -> list[Place]:
     """Return the lines that made what `operation` takes and knew the residual input that it lacks.
 
     `wrong` is the step that it lacks. There are none where it is no residual sum, and where the
     line that takes the branch knows the residual input too.
     """
-    if not wrong.name.endswith("residual sum"):
+    if not is_residual_sum(wrong):
         return []
     for value in operation.inputs:
         taken = {piece.step.number for piece in alignment.known.get(value.number, ())}
@@ -76,9 +81,7 @@ def makers_of_branch(alignment: Alignment, operation: Operation, wrong: Step) ->
 def lacks_last_branch(alignment: Alignment, finding: Finding) -> bool:
     """Say whether the output is the input of the last residual connection."""
     of_output = alignment.final is not None and finding.operation is alignment.final.made
-    return (
-        of_output and finding.unchanged is not None and finding.step.name.endswith("residual sum")
-    )
+    return of_output and finding.unchanged is not None and is_residual_sum(finding.step)
 
 
 def maker_of_last_branch(alignment: Alignment, finding: Finding) -> Place | None:

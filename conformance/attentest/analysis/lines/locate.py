@@ -9,6 +9,7 @@ from attentest.analysis.lines.alignment import Alignment
 from attentest.analysis.lines.callers import (
     differing_call,
     giver_of_axis,
+    is_residual_sum,
     knowing,
     lacks_last_branch,
     maker_of_last_branch,
@@ -244,8 +245,7 @@ def _found(alignment: Alignment, end: float) -> Found | None:
     covered = len(alignment.covered_steps)
     if not (proved or said.exact):
         place = written_before(alignment, finding.operation) or place
-    before = step_made_before(alignment, finding)
-    if before is not None:
+    if (before := step_made_before(alignment, finding)) is not None:
         place, proved = before, False
     if makers := makers_of_branch(alignment, finding.operation, said.step):
         place, proved = makers[0], proved and len(makers) == 1
@@ -288,8 +288,7 @@ def _blamed(alignment: Alignment, finding: Finding, wrong: FormulaStep) -> Place
     A function that was not given what is missing is not to blame, but the one that called it.
     """
     operation = finding.operation
-    idle = alignment.unused(wrong)
-    if idle is not None:
+    if (idle := alignment.unused(wrong)) is not None:
         return idle.place
     depth = finding.argument.depth if finding.argument else 0
     if finding.kept is not None or len(operation.places) < 2:
@@ -310,7 +309,8 @@ def _blamed(alignment: Alignment, finding: Finding, wrong: FormulaStep) -> Place
         if not able and _is_of_others(alignment, missing, wrong):
             return _common(alignment, finding, wrong) or operation.place
     if finding.argument is not None:
-        common = _common(alignment, finding, finding.step) if finding.leaves_out else None
+        here = not finding.leaves_out or is_residual_sum(finding.step)
+        common = None if here else _common(alignment, finding, finding.step)
         return common or operation.places[depth]
     elsewhere = wrong.part != finding.step.part and not is_rearranged(wrong, finding.step)
     if elsewhere or finding.leaves_out:
