@@ -63,6 +63,7 @@ from attentest.targets.language_models.construction.uses import (
     field_by_use,
     size_by_use,
 )
+from attentest.targets.language_models.construction.windows import WINDOWED, is_window, of_window
 from attentest.targets.models.size_names import size_by_words, sizes_named
 from attentest.targets.neighbours import functions_that_build, named_builders
 from attentest.targets.signatures import constructor_arguments, sizes_in
@@ -77,6 +78,7 @@ PROBE = Sizes(
     source_vocabulary=29,
     target_vocabulary=29,
     max_length=33,
+    window=64,
 )
 """Sizes of which the shapes of all parameters differ, with fewer heads of keys than queries."""
 
@@ -237,7 +239,7 @@ def failure_of(built: Building) -> str:
 class Options:
     """The expressions that arguments may get; `unknown` are those that nothing explains.
 
-    The names of numbers that the arguments `counted` get are there where it is evaluated.
+    `counted` are the names of numbers that arguments get, `free` the sizes that others may be.
     """
 
     def __init__(
@@ -246,11 +248,13 @@ class Options:
         reading: Reading,
         top: Any,
         counted: Mapping[str, str] | None = None,
+        free: Sequence[str] = _FREE,
     ) -> None:
         self.space = space
         self.reading = reading
         self.top = top
         self.counted = counted or {}
+        self.free = free
         self.unknown: list[str] = []
         self.open: list[Any] = []
         self.within: list[str] = []
@@ -270,7 +274,7 @@ class Options:
         if parts.are_handed(thing, arguments, required) or any(map(names_file, required)):
             return
         taken = " ".join(one for one in found.values() if one and one not in DERIVED)
-        free = [f"sizes.{one}" for one in _FREE if f"sizes.{one}" not in taken]
+        free = [f"sizes.{one}" for one in self.free if f"sizes.{one}" not in taken]
         if len(required) > len(free) and thing is not self.top:  # fields that nothing may read
             self.assumed = [*self.assumed, *(value_assumed(own, "None") for own in required)]
             found |= dict.fromkeys(required, "None")
@@ -325,6 +329,9 @@ class Options:
             return _size(said)
         if name in FIXED and not (name == "dtype" and isinstance(default, str)):
             return FIXED[name]
+        names = [squashed(one) for one in held]
+        if is_window(name, default, names):
+            return WINDOWED
         if isinstance(default, (bool, str, dict, list)):
             return None
         if name in ROTARY and default is not None:
@@ -338,7 +345,6 @@ class Options:
             return HEAD
         if name in EXPERTS and (default is inspect.Parameter.empty or is_dense(default)):
             return None if is_dense(default) else f"sizes.{EXPERTS[name]}"
-        names = [squashed(one) for one in held]
         of_table = name in OF_ANY_TABLE and any("voc" in one for one in names)
         found = "" if of_table else next(sizes_named(name, names, ""), "")
         found = found or ("" if "drop" in name or part_named(own) else size_by_words(name, ""))
@@ -378,7 +384,8 @@ class Options:
         def fill(name: str, known: Mapping[str, str]) -> str | None:
             if name in self.reading.given:
                 return repr(self.reading.given[name])
-            return self._plain(name, [name, *known]) or _size(field_by_use(self.top, name)) or None
+            found = self._plain(name, [name, *known], of_window(name, made.fields))
+            return found or _size(field_by_use(self.top, name)) or None
 
         code, missing, assumed = settings_read(self.top, own, fill, made, PROBE)
         self.assumed = [*self.assumed, *assumed]
