@@ -28,7 +28,11 @@ from attentest.targets.constants.copies import copied
 from attentest.targets.constants.models import assumed_of, size_constants
 from attentest.targets.kernels import demand_runnable
 from attentest.targets.language_models.construction import parts
-from attentest.targets.language_models.construction.classes import class_of, kept_of
+from attentest.targets.language_models.construction.classes import (
+    class_of,
+    has_own_settings,
+    kept_of,
+)
 from attentest.targets.language_models.construction.code import only_stored, words_on_one_layer
 from attentest.targets.language_models.construction.memos import without_memos
 from attentest.targets.language_models.construction.plain_values import assumed_of as value_assumed
@@ -47,6 +51,7 @@ from attentest.targets.language_models.construction.settings import (
     SHARED_HEADS,
     decodes,
     doubts_of,
+    expression_of,
     is_beyond,
     is_dense,
     is_pad,
@@ -308,9 +313,11 @@ class Options:
             if made and value_assumed(own, made) not in self.assumed:
                 self.assumed = [*self.assumed, value_assumed(own, made)]
         made = made or self._plain(own, list(arguments), default=parameter.default)
-        made = made or _size(size_by_use(thing, own, parameter.default)) or None
+        made = made or expression_of(size_by_use(thing, own, parameter.default)) or None
         if made is None and thing is not self.top and parameter.default is parameter.empty:
-            made = _size(field_by_use(self.top, own)) or None  # a field that the model reads
+            made = (
+                expression_of(field_by_use(self.top, own)) or None
+            )  # a field that the model reads
         if made is None and is_pad(own) and parameter.default is parameter.empty:
             made = NO_PAD
             self.assumed = [*self.assumed, value_assumed(own, made)]
@@ -326,7 +333,7 @@ class Options:
         name = squashed(own)
         said = next((size for size, one in self.reading.arguments.items() if one == own), "")
         if said:
-            return _size(said)
+            return expression_of(said)
         if name in FIXED and not (name == "dtype" and isinstance(default, str)):
             return FIXED[name]
         names = [squashed(one) for one in held]
@@ -351,7 +358,7 @@ class Options:
         if found.endswith("_pad"):  # an id that is no token of the probe is one of no padding
             return "None" if is_beyond(default, PROBE) else None
         if found:
-            return _size(found)
+            return expression_of(found)
         if "drop" in name and not isinstance(default, nn.Module) and not is_width(default):
             return "sizes.dropout"
         return usual(own) if default is inspect.Parameter.empty else None
@@ -361,6 +368,8 @@ class Options:
     ) -> str:
         """Return the expression of the object of settings that `own` gets, "" for none."""
         made = class_of(self.space, self.top, own, parameter)
+        if self.within and has_own_settings(parameter, self.space.get(made)):
+            return ""
         if made and made not in self.within:
             self.within.append(made)
             found = next(self.expressions(self.space[made], made), "")
@@ -385,16 +394,9 @@ class Options:
             if name in self.reading.given:
                 return repr(self.reading.given[name])
             found = self._plain(name, [name, *known], of_window(name, made.fields))
-            return found or _size(field_by_use(self.top, name)) or None
+            return found or expression_of(field_by_use(self.top, name)) or None
 
         code, missing, assumed = settings_read(self.top, own, fill, made, PROBE)
         self.assumed = [*self.assumed, *assumed]
         self.unknown += [one for one in missing if one not in self.unknown]
         return code
-
-
-def _size(name: str) -> str:
-    """Return the expression of the size `name`; there is one vocabulary, that of the target."""
-    if name in ("kv_heads", ""):
-        return name and SHARED_HEADS
-    return f"sizes.{name.replace('source', 'target')}"

@@ -54,6 +54,18 @@ def class_of(space: Mapping[str, Any], top: Any, own: str, parameter: inspect.Pa
     return held[0] if takes else ""
 
 
+def has_own_settings(parameter: inspect.Parameter, made: Any) -> bool:
+    """Say whether a field of settings has settings by default, and no object of the class `made`.
+
+    They stay as they are: a class that has the only other name of settings is not that of them.
+    """
+    if parameter.default is parameter.empty:
+        return False
+    kinds = (parameter.annotation, *get_args(parameter.annotation))
+    named = made is not None and made.__name__ in str(parameter.annotation)
+    return parameter.default is None or not (named or any(made is one for one in kinds))
+
+
 def kept_of(space: Mapping[str, Any], top: Any, own: str) -> KeptFields:
     """Return the class whose objects hold what they are made with, or fields that are made."""
     named = {

@@ -89,7 +89,8 @@ def _tables(module: ModuleType) -> Iterator[str]:
     except (OSError, SyntaxError, TypeError):
         return
     classes = [one for one in tree.body if isinstance(one, ast.ClassDef)]
-    for owner in (tree, *classes):
+    owners: list[ast.Module | ast.ClassDef] = [tree, *classes]
+    for owner in owners:
         name = getattr(owner, "name", "")
         held = vars(getattr(module, name, object)) if name else vars(module)
         for target, value in filter(None, map(_assigned, owner.body)):

@@ -211,6 +211,13 @@ ONE = SHARING.but(kv_heads=1)
 """Sizes with fewer heads of keys than of queries."""
 
 
+def expression_of(name: str) -> str:
+    """Return the expression of the size `name`; there is one vocabulary, that of the target."""
+    if name in ("kv_heads", ""):
+        return name and SHARED_HEADS
+    return f"sizes.{name.replace('source', 'target')}"
+
+
 def other_values(
     thing: Callable[..., Any],
     failures: Sequence[tuple[str, str]],
