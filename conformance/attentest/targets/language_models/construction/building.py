@@ -315,9 +315,7 @@ class Options:
         made = made or self._plain(own, list(arguments), default=parameter.default)
         made = made or expression_of(size_by_use(thing, own, parameter.default)) or None
         if made is None and thing is not self.top and parameter.default is parameter.empty:
-            made = (
-                expression_of(field_by_use(self.top, own)) or None
-            )  # a field that the model reads
+            made = expression_of(field_by_use(self.top, own)) or None  # a field of the model
         if made is None and is_pad(own) and parameter.default is parameter.empty:
             made = NO_PAD
             self.assumed = [*self.assumed, value_assumed(own, made)]
