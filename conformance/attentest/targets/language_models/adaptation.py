@@ -15,6 +15,7 @@ from attentest.targets.adapt.assumptions.choices import (
     declared_choices,
     denied_by_call,
 )
+from attentest.targets.adapt.assumptions.shrunk_gradients import demand_whole_gradients
 from attentest.targets.adapt.limits import SEVERAL, said_of
 from attentest.targets.adapt.parameters.telling import lines, packed
 from attentest.targets.adapt.probing import undisturbed
@@ -47,7 +48,7 @@ from attentest.targets.language_models.questions.polarity import (
 )
 from attentest.targets.language_models.questions.tying import demand_tying
 from attentest.targets.language_models.steps.one_by_one import OneByOne
-from attentest.targets.language_models.steps.sources import NEW_ALONE
+from attentest.targets.language_models.steps.sources import NEW_ALONE, PLACES_GIVEN
 from attentest.targets.language_models.surrounded.modules import signature_of
 from attentest.targets.language_models.tables import listed
 from attentest.targets.language_models.untrained import never_trained
@@ -75,10 +76,6 @@ from attentest_spec.torch import Recipe, TorchBackend, cached_language_model
 KEPT_IN_SINGLE = 3e-7
 """Difference that a table makes which is kept in single precision from one call to the next."""
 
-PLACES_GIVEN = (
-    "assumed that every step with a cache is given the positions of its tokens: without them they "
-    "do not follow on those in the cache, and if they are meant to, this is a mistake"
-)
 NOT_MEASURED: Mapping[str, Value] = {"rms_cast": "unspecified", "attention_window": "none"}
 """Choices that no call of the probe shows."""
 
@@ -101,6 +98,7 @@ def adapt_language_model(
         demand_answer_as_built(inferred.building, inferred.call, name)
         with undisturbed():
             built = inferred.building(PROBE)
+        demand_whole_gradients(name, built, reading)
         demand_tying(name, thing, built, inferred.choices["tying"], reading)
         made = _documented(inferred.building, name)
         demand_documented_order(name, made, inferred.call, reading)
