@@ -36,9 +36,17 @@ def _is_of_loss(node: ast.AST) -> bool:
 
 
 def _given(node: ast.AST) -> list[ast.AST]:
-    """Return all that the arguments of a call hold."""
-    given = [*node.args, *node.keywords] if isinstance(node, ast.Call) else []
-    return [one for each in given for one in ast.walk(each)]
+    """Return the names that the arguments of a call are, or are made of by methods and slices."""
+    given = (
+        [*node.args, *(one.value for one in node.keywords)] if isinstance(node, ast.Call) else []
+    )
+    return [_root(one) for one in given]
+
+
+def _root(node: ast.expr) -> ast.AST:
+    while isinstance(node, ast.Call | ast.Attribute | ast.Subscript):
+        node = node.func if isinstance(node, ast.Call) else node.value
+    return node
 
 
 def _is_of_none(node: ast.AST) -> bool:
