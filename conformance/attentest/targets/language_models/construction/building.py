@@ -30,6 +30,7 @@ from attentest.targets.kernels import demand_runnable
 from attentest.targets.language_models.construction import parts
 from attentest.targets.language_models.construction.classes import (
     class_of,
+    classes_of_defaults,
     has_own_settings,
     kept_of,
 )
@@ -165,8 +166,8 @@ def space_of(thing: Callable[..., Any], name: str, reading: Reading) -> dict[str
     """Return the names of the file of `thing`, and of classes of settings and parts near it."""
     home = sys.modules.get(thing.__module__)
     own = {} if "." in name else {name: thing}
-    around = {"SimpleNamespace": SimpleNamespace, **settings_near(thing)}
-    around |= parts.parts_near(thing, reading.given)
+    around = {"SimpleNamespace": SimpleNamespace, **classes_of_defaults(thing)}
+    around |= settings_near(thing) | parts.parts_near(thing, reading.given)
     return {**around, **(vars(home) if home else {}), **own}
 
 
@@ -375,10 +376,9 @@ class Options:
             return found
         if made:  # settings that are made of settings, as a class is of a dictionary
             return Options(self.space, self.reading, self.space[made])._namespace(own)
-        others = {name: one for name, one in arguments.items() if name != own}
         alone = all(
-            one.default is not one.empty or only_stored(self.top, name)
-            for name, one in others.items()
+            name == own or one.default is not one.empty or only_stored(self.top, name)
+            for name, one in arguments.items()
         )
         if is_configuration(own, self.top) and alone:
             return self._namespace(own)

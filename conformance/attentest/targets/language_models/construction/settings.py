@@ -13,6 +13,7 @@ from attentest.targets.adapt.objects.made_settings import made_settings
 from attentest.targets.adapt.objects.settings import settings_doubts
 from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.language_models.construction.code import may_be_none, only_stored
+from attentest.targets.language_models.construction.uses import HEAD_WIDTH
 from attentest.targets.models.configurations import Configurations
 from attentest.targets.models.size_names import sizes_named
 from attentest.targets.signatures import constructor_arguments
@@ -215,6 +216,8 @@ def expression_of(name: str) -> str:
     """Return the expression of the size `name`; there is one vocabulary, that of the target."""
     if name in ("kv_heads", ""):
         return name and SHARED_HEADS
+    if name == HEAD_WIDTH:
+        return HEAD
     return f"sizes.{name.replace('source', 'target')}"
 
 
