@@ -21,7 +21,7 @@ def gradients(total: Tensor, wanted: Sequence[Tensor]) -> list[Tensor | None]:
     held = [one.grad for one in wanted]
     for one in wanted:
         one.grad = None
-    total.backward()
+    torch.autograd.backward(total)
     found = [one.grad for one in wanted]
     for one, before in zip(wanted, held, strict=True):
         one.grad = before

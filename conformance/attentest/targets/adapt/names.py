@@ -137,7 +137,8 @@ INNER = words(
     "dimhidden ffnsize nhidden ffinnerdim inner feedforwarddimension nstate numff "
     "intermediatefeatures ffndimension nmlphidden mlpsize mlpwidth mlphidden filtersize "
     "mlphiddendim linearunits eunits dinnerhid innerhid feedforwardnumhidden ffnumhidden "
-    "numhiddenff dffn mlpunits moeintermediatesize moeinterdim moeintermediatedim midsize middim"
+    "numhiddenff dffn mlpunits moeintermediatesize moeinterdim moeintermediatedim midsize middim "
+    "ffnintermediate ffintermediate mlpintermediate"
 )
 """The inner width of a feed-forward network; some are the model's where no other name is."""
 
