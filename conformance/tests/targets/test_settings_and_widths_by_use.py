@@ -71,7 +71,7 @@ def test_settings_of_another_module_are_those_of_the_default(tmp_path: Path, wro
 
 
 @pytest.mark.parametrize("wrong", ["", "x = mixing("])
-def test_what_is_multiplied_by_heads_is_the_width_of_one(tmp_path: Path, wrong: str) -> None:
+def test_an_argument_times_heads_is_the_width_of_one(tmp_path: Path, wrong: str) -> None:
     source = MODEL.replace("x = x + mixing(", wrong) if wrong else MODEL
     backend = adapted(tmp_path, "TinyLM", source)
     assert "att_dim=sizes.d_model // sizes.heads" in backend.adapter.building.expression

@@ -83,7 +83,7 @@ class Mistral(nn.Module):
             x = layer(x)
         return self.output(self.norm(x))
 """
-BESIDE = ("ahead >= self.window", "ahead > self.window")
+ONE_MORE = ("ahead >= self.window", "ahead > self.window")
 SMALL = ("sliding_window: int", "sliding_window: int = 8")
 SOME = ("args, args.sliding_window", "args, args.sliding_window if number % 2 else 4096")
 HALF = ("ahead >= self.window", "2 * ahead >= self.window")
@@ -93,7 +93,7 @@ CLAUSES = ("language_model.formula", "language_model.causality")
 @share(3, rest=1)
 @pytest.mark.parametrize(
     ("edits", "counted"),
-    [([], "with-query"), ([BESIDE], "beside-query"), ([SMALL], "with-query")],
+    [([], "with-query"), ([ONE_MORE], "beside-query"), ([SMALL], "with-query")],
 )
 def test_a_window_of_every_layer_is_measured_and_judged(
     tmp_path: Path, edits: list[tuple[str, str]], counted: str

@@ -13,8 +13,8 @@ def gradients(total: Tensor, wanted: Sequence[Tensor]) -> list[Tensor | None]:
     tensors without any before.
     """
     try:
-        kept = True  # the second way needs the graph that the first one began with
-        return list(torch.autograd.grad(total, wanted, retain_graph=kept, allow_unused=True))
+        # The second way needs the graph that the first one began with.
+        return list(torch.autograd.grad(total, wanted, retain_graph=True, allow_unused=True))
     except RuntimeError as failure:
         if "checkpoint" not in str(failure):
             raise

@@ -15,7 +15,7 @@ _LATER = (
     " (as where x = norm(x) comes before x = x + sublayer(x): the path around the sublayer begins "
     "behind the norm, which is a mistake if x + sublayer(norm(x)) is meant)"
 )
-"""What is said of norms that are held by the next layer."""
+"""Words on norms that are held by the next layer."""
 
 _NUMBER = re.compile(r"(\d+)")
 _FIRST, _SECOND = "layers.0.", "layers.1."

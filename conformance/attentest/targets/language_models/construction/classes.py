@@ -70,8 +70,8 @@ def has_own_settings(parameter: inspect.Parameter, made: Any) -> bool:
         return False
     kinds = (parameter.annotation, *get_args(parameter.annotation))
     if parameter.default is None:  # settings may be made of a dictionary
-        said = parameter.annotation is not parameter.empty
-        return said and re.search(r"(?i)dict|mapping|any\b", str(parameter.annotation)) is None
+        typed = parameter.annotation is not parameter.empty
+        return typed and re.search(r"(?i)dict|mapping|any\b", str(parameter.annotation)) is None
     named = made is not None and made.__name__ in str(parameter.annotation)
     return not (named or any(made is one for one in kinds))
 

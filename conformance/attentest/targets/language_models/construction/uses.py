@@ -20,7 +20,7 @@ _DEEPEST = 4
 
 _ROWS = "rows"
 HEAD_WIDTH = "head_width"
-"""What an argument is that is multiplied by a number of heads: no size, but one of two."""
+"""The width of a head, by which an argument is multiplied by a number of heads: no size itself."""
 
 _OF_TORCH: Mapping[type[nn.Module], tuple[str, ...]] = {
     nn.Embedding: (_ROWS, "d_model"),

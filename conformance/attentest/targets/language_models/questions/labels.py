@@ -88,9 +88,9 @@ def _stated(name: str, made: type, call: Call, labels: str) -> Iterator[tuple[st
         own = " ".join(sentence.split())
         if not re.search(rf"\b(?:{re.escape(labels)}|labels|targets)\b", own) or _OPEN.search(own):
             continue
-        said = [(one[0], moved) for pattern, moved in _MOVED if (one := pattern.search(own))]
-        if len(said) == 1:  # a sentence that says both leaves it open
-            yield f'its documentation says "{said[0][0]}"', said[0][1]
+        found = [(one[0], moved) for pattern, moved in _MOVED if (one := pattern.search(own))]
+        if len(found) == 1:  # a sentence that says both leaves it open
+            yield f'its documentation says "{found[0][0]}"', found[0][1]
     home = sys.modules.get(made.__module__)
     for line, moved in _given(home, name, call.tokens, labels) if home else ():
         given = "the ids that come next" if moved else "the ids themselves"

@@ -32,7 +32,7 @@ _STACKS = ((1, 4), (1, 7), (3, 7), (12, 2))
 """Numbers of layers, and windows, of the models by which a window is measured."""
 
 _COUNTED = ("{} tokens, its own among them", "its own token and {} before it")
-"""What a window counts, by whether a token comes on top of it."""
+"""Words on the tokens of a window, without one that comes on top of it and with it."""
 
 _SEEN = 1e-9
 """The smallest change of a logit that a token reaches."""
@@ -48,14 +48,14 @@ def with_window(name: str, inferred: Inferred, reading: Reading) -> Inferred:
     if "window" not in built.known:
         return inferred
     own = re.findall(rf"(\w+)={WINDOWED}", built.expression)[0]
-    said = reading.choices.get("attention_window")
+    wanted = reading.choices.get("attention_window")
     reached = [_reach(built, inferred.call, *one) for one in _STACKS]
     for counted, more in (("with-query", 0), ("beside-query", 1)):
         if reached == [layers * (wide - 1 + more) + 1 for layers, wide in _STACKS]:
-            if said not in (None, counted):
+            if wanted not in (None, counted):
                 raise Unclear(
                     f"{name} sees {_COUNTED[more].format(own)}, which is attention_window="
-                    f"{counted}. If {said} is meant, as --choice says, that is a mistake."
+                    f"{counted}. If {wanted} is meant, as --choice says, that is a mistake."
                 )
             choices = {**inferred.choices, "attention_window": counted}
             return replace(inferred, choices=choices)
