@@ -359,6 +359,13 @@ def test_layers_in_a_row_are_a_pattern_and_others_are_written_out():
     assert found["layers.5.norm.gain"] == Place("net.11.g")
 
 
+def test_norms_of_the_next_layer_are_said_to_begin_the_path():
+    named = views(a="h.1.n1.g", b="norm.g")
+    other = {one.replace(".norm.", ".feed_forward_norm."): view for one, view in named.items()}
+    assert "the path around the sublayer begins behind the norm" in str(table_of(other))
+    assert "behind the norm" not in str(table_of(named))
+
+
 @pytest.mark.parametrize("second", ["h.1.other.g", "h.1.n3.g"])
 def test_layers_without_a_rule_are_a_sentence(second: str) -> None:
     assert f"is h.0.n2.g in one layer and {second}" in str(table_of(views(a="h.0.n2.g", b=second)))

@@ -131,6 +131,7 @@ def test_labels_that_words_or_calls_contradict_are_asked_about(
         (1, SAME, GIVEN, False),
         (0, NEXT, CUT, False),
         (1, "labels: of the same shape as the ids", "", False),
+        (1, "labels: already shifted by one, or plain ones that are shifted inside", "", False),
         (0, "labels are not shifted inside the model.", "", True),
         (0, "", "other = print\n\ndef train(ids):\n    return other(ids, labels=ids)", True),
         (0, "", "", True),

@@ -36,11 +36,34 @@ SOURCE = NANO.replace("\n@dataclass\nclass GPTConfig", PLACES, 1)
 SOURCE = SOURCE.replace("nn.Embedding(config.block_size, ", "places_of(config.block_size, ")
 SOURCE = SOURCE.replace("import inspect\n", "import inspect\nfrom functools import lru_cache\n", 1)
 
+HELD = SOURCE.replace(
+    "@lru_cache(1)\ndef places_of", "class Held:\n    _tables = {}\n\n\ndef places_of"
+)
+HELD = HELD.replace(
+    "    return Places(rows, width)",
+    """    key = (rows, width)
+    if key not in Held._tables:
+        Held._tables[key] = (Places(rows, width).table,)
+    places = Places(rows, width)
+    places.register_buffer("table", Held._tables[key][0])
+    return places""",
+)
+
 
 def test_a_memoised_part_is_made_anew_for_each_model(tmp_path: Path) -> None:
     backend = adapted(tmp_path, "GPT", SOURCE)
     assert "built as fresh(GPT)(config=GPTConfig(" in "\n".join(backend.understood)
     assert any("what places_of keeps from one model to the next" in one for one in backend.assumed)
+
+
+@pytest.mark.proof
+@pytest.mark.parametrize("wrong", ["", "x = self.attn("])
+def test_a_table_that_a_class_keeps_is_made_anew_for_each_model(tmp_path: Path, wrong: str) -> None:
+    assert "Held._tables[key] =" in HELD
+    backend = adapted(tmp_path, "GPT", HELD.replace("x = x + self.attn(", wrong) if wrong else HELD)
+    assert any("what Held._tables keeps from one" in one for one in backend.assumed)
+    status = judge(Bench.for_status(backend, effort=0.3), "language_model.formula").status
+    assert status.fails_run is bool(wrong)
 
 
 @pytest.mark.proof

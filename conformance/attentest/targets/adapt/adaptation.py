@@ -36,6 +36,7 @@ from attentest.targets.adapt.assumptions.choices import (
 from attentest.targets.adapt.assumptions.devices import limited
 from attentest.targets.adapt.assumptions.epsilons import given_for_none
 from attentest.targets.adapt.assumptions.precisions import single_alone
+from attentest.targets.adapt.assumptions.shrunk_gradients import demand_whole_gradients
 from attentest.targets.adapt.assumptions.unread import with_unread
 from attentest.targets.adapt.assumptions.uses import limited_by_use
 from attentest.targets.adapt.code import Code, code_of, of_instance
@@ -260,6 +261,7 @@ def _inferred(code: Code, reading: Reading) -> _Inferred:
     code, probe = with_window_left(code, probe, adapter, reading)
     if not reading.anyway:
         demand_calls_alone(code, probe, adapter)
+        demand_whole_gradients(code.name, probe.built, reading)
     check_places(code, probe, reading)
     found = table_of_code(code, probe, adapter, reading)
     demand_buckets(code, found.table)

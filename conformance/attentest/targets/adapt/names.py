@@ -137,7 +137,8 @@ INNER = words(
     "dimhidden ffnsize nhidden ffinnerdim inner feedforwarddimension nstate numff "
     "intermediatefeatures ffndimension nmlphidden mlpsize mlpwidth mlphidden filtersize "
     "mlphiddendim linearunits eunits dinnerhid innerhid feedforwardnumhidden ffnumhidden "
-    "numhiddenff dffn mlpunits moeintermediatesize moeinterdim moeintermediatedim"
+    "numhiddenff dffn mlpunits moeintermediatesize moeinterdim moeintermediatedim midsize middim "
+    "ffnintermediate ffintermediate mlpintermediate"
 )
 """The inner width of a feed-forward network; some are the model's where no other name is."""
 
@@ -227,7 +228,7 @@ SIZES: Mapping[str, Sequence[str]] = {
         "dropout p drop dropoutrate dropoutp attndrop attndropout residpdrop dropprob pdrop "
         "attentiondropout activationdropout reludropout residdropout projdrop ffndropout pdropout "
         "drate dropoutprob attndropoutprob attnpdrop residualdropout hiddendropoutprob "
-        "attentionprobsdropoutprob"
+        "attentionprobsdropoutprob attnp residp ffp embdp"
     ),
 }
 """Names of the sizes of the contract in constructors."""

@@ -15,6 +15,7 @@ from attentest.targets.adapt.assumptions.choices import (
     declared_choices,
     denied_by_call,
 )
+from attentest.targets.adapt.assumptions.shrunk_gradients import demand_whole_gradients
 from attentest.targets.adapt.limits import SEVERAL, said_of
 from attentest.targets.adapt.parameters.telling import lines, packed
 from attentest.targets.adapt.probing import undisturbed
@@ -37,6 +38,7 @@ from attentest.targets.language_models.numbers.mistakes import Mistake
 from attentest.targets.language_models.ordering import BY_CALLER
 from attentest.targets.language_models.probing import probe_of, probe_sizes, rounds
 from attentest.targets.language_models.profiles import nearest, spoken
+from attentest.targets.language_models.questions import windows
 from attentest.targets.language_models.questions.labels import doubts_of_loss
 from attentest.targets.language_models.questions.longer import demand_same_beyond
 from attentest.targets.language_models.questions.polarity import (
@@ -45,9 +47,8 @@ from attentest.targets.language_models.questions.polarity import (
     forms_meant,
 )
 from attentest.targets.language_models.questions.tying import demand_tying
-from attentest.targets.language_models.questions.windows import demand_no_window, windows_left
 from attentest.targets.language_models.steps.one_by_one import OneByOne
-from attentest.targets.language_models.steps.sources import NEW_ALONE
+from attentest.targets.language_models.steps.sources import NEW_ALONE, PLACES_GIVEN
 from attentest.targets.language_models.surrounded.modules import signature_of
 from attentest.targets.language_models.tables import listed
 from attentest.targets.language_models.untrained import never_trained
@@ -75,10 +76,6 @@ from attentest_spec.torch import Recipe, TorchBackend, cached_language_model
 KEPT_IN_SINGLE = 3e-7
 """Difference that a table makes which is kept in single precision from one call to the next."""
 
-PLACES_GIVEN = (
-    "assumed that every step with a cache is given the positions of its tokens: without them they "
-    "do not follow on those in the cache, and if they are meant to, this is a mistake"
-)
 NOT_MEASURED: Mapping[str, Value] = {"rms_cast": "unspecified", "attention_window": "none"}
 """Choices that no call of the probe shows."""
 
@@ -95,12 +92,13 @@ def adapt_language_model(
     `build` returns how it is built. Raises Unclear, with one question, where it does not say how it
     is built or called, and where no choices give its numbers.
     """
-    inferred = infer(thing, name, reading, build)
+    inferred = windows.with_window(name, infer(thing, name, reading, build), reading)
     choices, profile = _declared(inferred, reading)
     if not reading.anyway:
         demand_answer_as_built(inferred.building, inferred.call, name)
         with undisturbed():
             built = inferred.building(PROBE)
+        demand_whole_gradients(name, built, reading)
         demand_tying(name, thing, built, inferred.choices["tying"], reading)
         made = _documented(inferred.building, name)
         demand_documented_order(name, made, inferred.call, reading)
@@ -123,7 +121,7 @@ def adapt_language_model(
         return replace(_told(adapter, said, reading), mistaken=inferred.mistaken)
     adapter = _in_precisions(adapter, reading)
     demand_same_beyond(name, _backend(adapter), adapter.building, reading)
-    demand_no_window(name, _backend(adapter), adapter.building, reading)
+    windows.demand_no_window(name, _backend(adapter), adapter.building, reading)
     adapter, doubts = _with_inputs(adapter, inferred, reading)
     more: list[str] = []
     stepwise = isinstance(adapter.call, OneByOne)
@@ -190,7 +188,7 @@ def _in_precisions(adapter: LanguageAdapter, reading: Reading) -> LanguageAdapte
         return adapter
     found = difference(_backend(adapter), wide=True)
     if found and difference(_backend(adapter), wide=True, room=KEPT_IN_SINGLE):
-        demand_no_window(adapter.name, _backend(adapter), adapter.building, reading)
+        windows.demand_no_window(adapter.name, _backend(adapter), adapter.building, reading)
         raise Unclear(
             f"{adapter.name} was read as a decoder-only model ({adapter.building.expression}), and "
             f"has the numbers of the reference in the first probing call. At other sizes it has "
@@ -317,7 +315,7 @@ def _told(adapter: LanguageAdapter, doubts: list[str], reading: Reading) -> Adap
     assumptions += [SEVERAL] * (adapter.limits.fewest_heads > 1)
     assumptions += [PLACES_GIVEN] * (adapter.cached is not None and adapter.cached.places)
     assumptions += [NEW_ALONE] * (getattr(adapter.cached, "joined", None) is not None)
-    assumptions += windows_left(adapter.building)
+    assumptions += windows.windows_left(adapter.building)
     missing = list(filter(None, [_ungiven(adapter)]))
     said = (
         f"{adapter.name} is judged as language_model",

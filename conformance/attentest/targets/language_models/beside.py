@@ -10,6 +10,7 @@ from attentest.targets.adapt.parameters.telling import few
 from attentest.targets.language_models.calling import Call, probe_tokens
 from attentest.targets.models.results import parts_of
 from attentest.targets.single import widened
+from attentest_spec.torch.gradients import gradients
 
 
 def question_on_others(
@@ -79,5 +80,5 @@ def _without(results: Tensor | list[Tensor], model: nn.Module) -> list[str]:
         name: one for name, one in model.named_parameters() if one.requires_grad
     }
     total = torch.stack([one.sum() for one in several]).sum()
-    found = torch.autograd.grad(total, list(trained.values()), allow_unused=True)
+    found = gradients(total, list(trained.values()))
     return [name for name, one in zip(trained, found, strict=True) if one is None]

@@ -27,7 +27,14 @@ from attentest.targets.language_models.argument_names import (
 )
 from attentest.targets.language_models.construction.building import PROBE
 from attentest.targets.language_models.questions.bodies import words_on_body
-from attentest.targets.language_models.questions.seen_tokens import ALONE, INVERTED, wrongly_seen
+from attentest.targets.language_models.questions.lengths import lengths_tried
+from attentest.targets.language_models.questions.seen_tokens import (
+    ALONE,
+    INVERTED,
+    RANDOM,
+    is_random,
+    wrongly_seen,
+)
 from attentest.targets.language_models.surrounded.modules import called_of, signature_of
 from attentest.targets.models.results import parts_of
 from attentest_spec import Unsupported
@@ -227,15 +234,6 @@ def arguments_of(model: nn.Module, name: str, reading: Reading) -> Arguments:
 
 NO_LOGITS = "its result holds no tensor of the shape (B, T, vocabulary)"
 _MIXED = "sequences are mixed"
-_REFUSALS = ("AssertionError", "ValueError", "NotImplementedError")
-_ONE_TOKEN = (
-    "{} takes one token at a time, and refuses a whole text ({}), with which a decoder-only model "
-    "is judged: judge its parts one by one, or a class of your own that takes all tokens."
-)
-_ONE_LENGTH = (
-    "{} gives logits for a text of one token, and raises for every longer one ({}), with which a "
-    "decoder-only model is judged: mend the line that raises, or judge its parts one by one."
-)
 
 
 def fitted(model: nn.Module, found: Arguments, name: str) -> Call:
@@ -247,16 +245,19 @@ def fitted(model: nn.Module, found: Arguments, name: str) -> Call:
             made = with_part(model, tried)
             if isinstance(made, Call) and _separates(model, made):
                 return made
-            failure = failure or (made if isinstance(made, str) else _words_on(model, made))
+            words = made if isinstance(made, str) else _words_on(model, made)
+            failure = words if words == RANDOM or not failure else failure
     for tried in with_required_mask(found.plain):
         made = with_part(model, tried)
         if isinstance(made, Call) and _separates(model, made) and _hides(model, made):
             return made
     demand_runnable(name, failure, type(model))
-    one_by_one = with_part(model, found.plain, probe_tokens(steps=1))
-    if isinstance(one_by_one, Call) and failure not in (NO_LOGITS, _MIXED, INVERTED, ALONE):
-        words = _ONE_TOKEN if failure.startswith(_REFUSALS) else _ONE_LENGTH
-        raise Unclear(words.format(name, failure))
+    if failure not in (NO_LOGITS, _MIXED, INVERTED, ALONE, RANDOM):
+        for steps, words in lengths_tried(failure, PROBE.max_length):
+            if isinstance(with_part(model, found.plain, probe_tokens(steps=steps)), Call):
+                raise Unclear(words.format(name, failure))
+    if failure == RANDOM:
+        raise Unclear(f"{name} is not judged as a decoder-only model: {RANDOM}.")
     if failure == NO_LOGITS:
         failure = words_on_body(model, inputs_of(found.plain, probe_tokens()), name) or failure
     raise Unclear(
@@ -268,7 +269,10 @@ def fitted(model: nn.Module, found: Arguments, name: str) -> Call:
 
 def _words_on(model: nn.Module, call: Call) -> str:
     """Return the words on a call that gives logits which depend on the wrong tokens."""
-    return wrongly_seen(model, call.compiled(), probe_tokens()) or _MIXED
+    function, tokens = call.compiled(), probe_tokens()
+    if is_random(model, function, tokens):
+        return RANDOM
+    return wrongly_seen(model, function, tokens) or _MIXED
 
 
 def with_required_mask(plain: Call) -> Iterator[Call]:
@@ -310,10 +314,10 @@ def gives_logits(model: nn.Module, call: Call) -> bool:
 
 
 def probe_tokens(rows: int = 3, steps: int = 7) -> Tensor:
-    """Return tokens (rows, steps) of the probe, no two of a row alike."""
+    """Return tokens (rows, steps) of the probe, no two of a row alike where it has as many."""
     generator = torch.Generator().manual_seed(5)
     found = [torch.randperm(PROBE.target_vocabulary, generator=generator) for _ in range(rows)]
-    return torch.stack(found)[:, :steps].contiguous()
+    return torch.stack(found).repeat(1, 2)[:, :steps].contiguous()
 
 
 def with_part(model: nn.Module, call: Call, given: Tensor | None = None) -> Call | str:

@@ -8,6 +8,7 @@ from attentest.targets.language_models.calling import Call, probe_tokens
 from attentest.targets.language_models.construction.building import PROBE, Building
 from attentest.targets.language_models.probing import probe_of, probe_sizes
 from attentest.targets.models.tables.fixed_rows import SAID, fixed_tables, resized, resizing
+from attentest_spec.torch.gradients import gradients
 
 _DIFFERENT = (PROBE, PROBE.but(d_model=48, d_ff=52, target_vocabulary=31, max_length=37))
 """Two sets of sizes: a table that has as many rows at both has a fixed number."""
@@ -40,7 +41,7 @@ def _reads_one_each(built: Building, call: Call, name: str) -> bool:
     try:
         with torch.enable_grad():
             output = call.compiled()(model, tokens)
-            (slope,) = torch.autograd.grad(output.square().sum(), table, allow_unused=True)
+            (slope,) = gradients(output.square().sum(), [table])
     except Exception:  # code that a user wrote may raise anything
         return False
     used = 0 if slope is None else int(slope.reshape(-1, table.shape[-1]).any(-1).sum())

@@ -38,6 +38,7 @@ from attentest.targets.language_models.numbers.search import search
 from attentest.targets.language_models.ordering import may_be_ordered, with_order
 from attentest.targets.language_models.probing import Probed, probe_of, probe_sizes, probed
 from attentest.targets.language_models.profiles import nearest, spoken
+from attentest.targets.language_models.questions.modes import demand_modes
 from attentest.targets.language_models.steps.one_by_one import (
     OneByOne,
     by_steps,
@@ -85,6 +86,7 @@ def called(
     thing: Callable[..., Any], name: str, reading: Reading, build: Build = building
 ) -> tuple[Building, Arguments, Call]:
     """Return how a model is built and called; Unclear where it is not."""
+    demand_modes(thing, name)
     built = build(thing, name, reading)
     model = probe_of(built, probe_sizes(built))
     arguments = arguments_of(model, name, reading)

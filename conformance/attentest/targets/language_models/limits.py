@@ -17,14 +17,12 @@ from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.adapt.reading import RaisesAsBuilt, Unclear
 from attentest.targets.language_models.calling import Call, probe_tokens
 from attentest.targets.language_models.construction.building import PROBE, Building
+from attentest.targets.language_models.construction.windows import LONGEST
 from attentest.targets.language_models.probing import has_one_key_head
 from attentest.targets.precisions import RAISES_AS_BUILT, precisions_of
 from attentest_spec import Limits, Place, Sizes, Table
 from attentest_spec.torch import DTYPES
 from attentest_spec.torch.values import convert
-
-LONGEST = 1024
-"""The length up to which a model without an argument for it is tried."""
 
 
 def limits_of(built: Building, call: Call, inner: int, table: Table) -> Limits:

@@ -22,6 +22,7 @@ from attentest.targets.single import widened
 from attentest_spec import Sizes
 from attentest_spec.choices import Value
 from attentest_spec.setting import Array, Floats
+from attentest_spec.torch.gradients import gradients
 
 _START = 0, "the embeddings"
 
@@ -87,7 +88,7 @@ def _idle(model: nn.Module, output: torch.Tensor) -> list[str]:
     held = {name: one for name, one in model.named_parameters() if one.requires_grad}
     if not held or not output.requires_grad:
         return []
-    found = torch.autograd.grad(output.sum(), list(held.values()), allow_unused=True)
+    found = gradients(output.sum(), list(held.values()))
     return [name for name, one in zip(held, found, strict=True) if one is None]
 
 

@@ -17,6 +17,7 @@ from attentest.targets.language_models.argument_names import (
 )
 from attentest.targets.language_models.caching import cache_argument
 from attentest.targets.language_models.calling import is_causal
+from attentest.targets.language_models.calls.losses import is_of_loss
 from attentest.targets.language_models.construction.building import PROBE
 from attentest.targets.language_models.construction.makers import NAMED, makes_language_models
 from attentest.targets.language_models.construction.parts import parts_near
@@ -75,7 +76,7 @@ def is_language_model(thing: Any, reading: Reading, name: str) -> bool:
 
 
 def takes_tokens_alone(thing: type[nn.Module]) -> bool:
-    """Say whether a call takes one input, besides masks, positions and where a text begins."""
+    """Say whether a call takes one input, besides masks, positions, labels and where it begins."""
     parameters = list(inspect.signature(thing.forward).parameters.values())[1:]
     if any(squashed(one.name) in _OF_DECODERS for one in parameters):
         return False
@@ -84,6 +85,7 @@ def takes_tokens_alone(thing: type[nn.Module]) -> bool:
         one.name
         for one in parameters
         if one.kind not in loose and one.default is inspect.Parameter.empty and not is_none(one)
+        if not is_of_loss(thing.forward, one.name)
     ]
     others = (*AT_START, *MASKS, *POSITIONS)
     return len([one for one in needed if squashed(one) not in others]) <= 1 and bool(parameters)

@@ -11,6 +11,12 @@ from attentest_spec.mapping import Table
 MOST_LAYERS = 64
 """The number of layers up to which places are written out where no pattern covers them."""
 
+_LATER = (
+    " (as where x = norm(x) comes before x = x + sublayer(x): the path around the sublayer begins "
+    "behind the norm, which is a mistake if x + sublayer(norm(x)) is meant)"
+)
+"""Words on norms that are held by the next layer."""
+
 _NUMBER = re.compile(r"(\d+)")
 _FIRST, _SECOND = "layers.0.", "layers.1."
 
@@ -57,6 +63,8 @@ def section_of(views: Mapping[str, View]) -> tuple[str, int, int] | None:
 def _generalised(inner: str, first: Place, second: Place) -> dict[str, Place] | str:
     """Return the places of the parameter `inner` of all layers."""
     wrong = f"{inner} is {first.name} in one layer and {second.name} in the next"
+    if _NUMBER.findall(first.name)[:1] == ["1"] and inner.partition(".")[0].endswith("_norm"):
+        wrong += _LATER
     if replace(first, name="") != replace(second, name=""):
         return wrong
     one, other = _NUMBER.split(first.name), _NUMBER.split(second.name)

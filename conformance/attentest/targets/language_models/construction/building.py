@@ -28,7 +28,12 @@ from attentest.targets.constants.copies import copied
 from attentest.targets.constants.models import assumed_of, size_constants
 from attentest.targets.kernels import demand_runnable
 from attentest.targets.language_models.construction import parts
-from attentest.targets.language_models.construction.classes import class_of, kept_of
+from attentest.targets.language_models.construction.classes import (
+    class_of,
+    classes_of_defaults,
+    has_own_settings,
+    kept_of,
+)
 from attentest.targets.language_models.construction.code import only_stored, words_on_one_layer
 from attentest.targets.language_models.construction.memos import without_memos
 from attentest.targets.language_models.construction.plain_values import assumed_of as value_assumed
@@ -47,6 +52,7 @@ from attentest.targets.language_models.construction.settings import (
     SHARED_HEADS,
     decodes,
     doubts_of,
+    expression_of,
     is_beyond,
     is_dense,
     is_pad,
@@ -63,6 +69,7 @@ from attentest.targets.language_models.construction.uses import (
     field_by_use,
     size_by_use,
 )
+from attentest.targets.language_models.construction.windows import WINDOWED, is_window, of_window
 from attentest.targets.models.size_names import size_by_words, sizes_named
 from attentest.targets.neighbours import functions_that_build, named_builders
 from attentest.targets.signatures import constructor_arguments, sizes_in
@@ -77,6 +84,7 @@ PROBE = Sizes(
     source_vocabulary=29,
     target_vocabulary=29,
     max_length=33,
+    window=64,
 )
 """Sizes of which the shapes of all parameters differ, with fewer heads of keys than queries."""
 
@@ -158,8 +166,8 @@ def space_of(thing: Callable[..., Any], name: str, reading: Reading) -> dict[str
     """Return the names of the file of `thing`, and of classes of settings and parts near it."""
     home = sys.modules.get(thing.__module__)
     own = {} if "." in name else {name: thing}
-    around = {"SimpleNamespace": SimpleNamespace, **settings_near(thing)}
-    around |= parts.parts_near(thing, reading.given)
+    around = {"SimpleNamespace": SimpleNamespace, **classes_of_defaults(thing)}
+    around |= settings_near(thing) | parts.parts_near(thing, reading.given)
     return {**around, **(vars(home) if home else {}), **own}
 
 
@@ -237,7 +245,7 @@ def failure_of(built: Building) -> str:
 class Options:
     """The expressions that arguments may get; `unknown` are those that nothing explains.
 
-    The names of numbers that the arguments `counted` get are there where it is evaluated.
+    `counted` are the names of numbers that arguments get, `free` the sizes that others may be.
     """
 
     def __init__(
@@ -246,11 +254,13 @@ class Options:
         reading: Reading,
         top: Any,
         counted: Mapping[str, str] | None = None,
+        free: Sequence[str] = _FREE,
     ) -> None:
         self.space = space
         self.reading = reading
         self.top = top
         self.counted = counted or {}
+        self.free = free
         self.unknown: list[str] = []
         self.open: list[Any] = []
         self.within: list[str] = []
@@ -270,7 +280,7 @@ class Options:
         if parts.are_handed(thing, arguments, required) or any(map(names_file, required)):
             return
         taken = " ".join(one for one in found.values() if one and one not in DERIVED)
-        free = [f"sizes.{one}" for one in _FREE if f"sizes.{one}" not in taken]
+        free = [f"sizes.{one}" for one in self.free if f"sizes.{one}" not in taken]
         if len(required) > len(free) and thing is not self.top:  # fields that nothing may read
             self.assumed = [*self.assumed, *(value_assumed(own, "None") for own in required)]
             found |= dict.fromkeys(required, "None")
@@ -304,9 +314,9 @@ class Options:
             if made and value_assumed(own, made) not in self.assumed:
                 self.assumed = [*self.assumed, value_assumed(own, made)]
         made = made or self._plain(own, list(arguments), default=parameter.default)
-        made = made or _size(size_by_use(thing, own, parameter.default)) or None
+        made = made or expression_of(size_by_use(thing, own, parameter.default)) or None
         if made is None and thing is not self.top and parameter.default is parameter.empty:
-            made = _size(field_by_use(self.top, own)) or None  # a field that the model reads
+            made = expression_of(field_by_use(self.top, own)) or None  # a field of the model
         if made is None and is_pad(own) and parameter.default is parameter.empty:
             made = NO_PAD
             self.assumed = [*self.assumed, value_assumed(own, made)]
@@ -322,9 +332,12 @@ class Options:
         name = squashed(own)
         said = next((size for size, one in self.reading.arguments.items() if one == own), "")
         if said:
-            return _size(said)
+            return expression_of(said)
         if name in FIXED and not (name == "dtype" and isinstance(default, str)):
             return FIXED[name]
+        names = [squashed(one) for one in held]
+        if is_window(name, default, names):
+            return WINDOWED
         if isinstance(default, (bool, str, dict, list)):
             return None
         if name in ROTARY and default is not None:
@@ -338,14 +351,13 @@ class Options:
             return HEAD
         if name in EXPERTS and (default is inspect.Parameter.empty or is_dense(default)):
             return None if is_dense(default) else f"sizes.{EXPERTS[name]}"
-        names = [squashed(one) for one in held]
         of_table = name in OF_ANY_TABLE and any("voc" in one for one in names)
         found = "" if of_table else next(sizes_named(name, names, ""), "")
         found = found or ("" if "drop" in name or part_named(own) else size_by_words(name, ""))
         if found.endswith("_pad"):  # an id that is no token of the probe is one of no padding
             return "None" if is_beyond(default, PROBE) else None
         if found:
-            return _size(found)
+            return expression_of(found)
         if "drop" in name and not isinstance(default, nn.Module) and not is_width(default):
             return "sizes.dropout"
         return usual(own) if default is inspect.Parameter.empty else None
@@ -355,6 +367,8 @@ class Options:
     ) -> str:
         """Return the expression of the object of settings that `own` gets, "" for none."""
         made = class_of(self.space, self.top, own, parameter)
+        if self.within and has_own_settings(parameter, self.space.get(made)):
+            return ""
         if made and made not in self.within:
             self.within.append(made)
             found = next(self.expressions(self.space[made], made), "")
@@ -362,10 +376,9 @@ class Options:
             return found
         if made:  # settings that are made of settings, as a class is of a dictionary
             return Options(self.space, self.reading, self.space[made])._namespace(own)
-        others = {name: one for name, one in arguments.items() if name != own}
         alone = all(
-            one.default is not one.empty or only_stored(self.top, name)
-            for name, one in others.items()
+            name == own or one.default is not one.empty or only_stored(self.top, name)
+            for name, one in arguments.items()
         )
         if is_configuration(own, self.top) and alone:
             return self._namespace(own)
@@ -378,16 +391,10 @@ class Options:
         def fill(name: str, known: Mapping[str, str]) -> str | None:
             if name in self.reading.given:
                 return repr(self.reading.given[name])
-            return self._plain(name, [name, *known]) or _size(field_by_use(self.top, name)) or None
+            found = self._plain(name, [name, *known], of_window(name, made.fields))
+            return found or expression_of(field_by_use(self.top, name)) or None
 
         code, missing, assumed = settings_read(self.top, own, fill, made, PROBE)
         self.assumed = [*self.assumed, *assumed]
         self.unknown += [one for one in missing if one not in self.unknown]
         return code
-
-
-def _size(name: str) -> str:
-    """Return the expression of the size `name`; there is one vocabulary, that of the target."""
-    if name in ("kv_heads", ""):
-        return name and SHARED_HEADS
-    return f"sizes.{name.replace('source', 'target')}"

@@ -1,6 +1,7 @@
 """The class of settings that a decoder-only model may get, and the fields that it holds."""
 
 import inspect
+import re
 from collections.abc import Mapping
 from enum import Enum
 from types import SimpleNamespace
@@ -33,7 +34,7 @@ def class_of(space: Mapping[str, Any], top: Any, own: str, parameter: inspect.Pa
         if one not in (SimpleNamespace, dict) and _is_near(one, top)
         if not is_of_keywords(one) and not issubclass(one, Enum)
     }
-    kinds = (parameter.annotation, *get_args(parameter.annotation))
+    kinds = (parameter.annotation, *get_args(parameter.annotation), type(parameter.default))
     annotated = [name for name, one in classes.items() if any(one is kind for kind in kinds)]
     if any(is_table_of_fields(classes[name]) for name in annotated):
         return ""  # no argument of it sets a size: its fields are read by their names
@@ -52,6 +53,27 @@ def class_of(space: Mapping[str, Any], top: Any, own: str, parameter: inspect.Pa
         held = [one.__name__ for one in near if not is_of_keywords(one)]
     takes = len(held) == 1 and constructor_arguments(space.get(held[0], SimpleNamespace))
     return held[0] if takes else ""
+
+
+def classes_of_defaults(thing: Any) -> dict[str, type]:
+    """Return the classes of settings that `thing` has an object of by default, by their names."""
+    kinds = {type(one.default) for one in constructor_arguments(thing).values()}
+    return {one.__name__: one for one in kinds if holds_settings(one)}
+
+
+def has_own_settings(parameter: inspect.Parameter, made: Any) -> bool:
+    """Say whether a field of settings has settings by default, and no object of the class `made`.
+
+    They stay as they are: a class that has the only other name of settings is not that of them.
+    """
+    if parameter.default is parameter.empty:
+        return False
+    kinds = (parameter.annotation, *get_args(parameter.annotation))
+    if parameter.default is None:  # settings may be made of a dictionary
+        typed = parameter.annotation is not parameter.empty
+        return typed and re.search(r"(?i)dict|mapping|any\b", str(parameter.annotation)) is None
+    named = made is not None and made.__name__ in str(parameter.annotation)
+    return not (named or any(made is one for one in kinds))
 
 
 def kept_of(space: Mapping[str, Any], top: Any, own: str) -> KeptFields:

@@ -13,6 +13,7 @@ from attentest.targets.adapt.objects.made_settings import made_settings
 from attentest.targets.adapt.objects.settings import settings_doubts
 from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.language_models.construction.code import may_be_none, only_stored
+from attentest.targets.language_models.construction.uses import HEAD_WIDTH
 from attentest.targets.models.configurations import Configurations
 from attentest.targets.models.size_names import sizes_named
 from attentest.targets.signatures import constructor_arguments
@@ -209,6 +210,15 @@ DERIVED = frozenset({SHARED_HEADS, REPEATED, HALF, HEAD})
 SHARING = Sizes(d_model=24, heads=4, kv_heads=2, layers=2)
 ONE = SHARING.but(kv_heads=1)
 """Sizes with fewer heads of keys than of queries."""
+
+
+def expression_of(name: str) -> str:
+    """Return the expression of the size `name`; there is one vocabulary, that of the target."""
+    if name in ("kv_heads", ""):
+        return name and SHARED_HEADS
+    if name == HEAD_WIDTH:
+        return HEAD
+    return f"sizes.{name.replace('source', 'target')}"
 
 
 def other_values(

@@ -19,6 +19,9 @@ _DEEPEST = 4
 """Limit of the classes that hand an argument on to one another."""
 
 _ROWS = "rows"
+HEAD_WIDTH = "head_width"
+"""The width of a head, by which an argument is multiplied by a number of heads: no size itself."""
+
 _OF_TORCH: Mapping[type[nn.Module], tuple[str, ...]] = {
     nn.Embedding: (_ROWS, "d_model"),
     nn.LayerNorm: ("d_model",),
@@ -88,6 +91,8 @@ def _taken_as(
         return
     if not (inspect.isclass(made) and issubclass(made, nn.Module)):
         return
+    if made is nn.Linear and any(_times_heads(one, own) for one in call.args):
+        yield "", HEAD_WIDTH
     names = list(constructor_arguments(made))
     handed = [*zip(names, call.args, strict=False)]
     handed += [(one.arg, one.value) for one in call.keywords if one.arg]
@@ -101,6 +106,19 @@ def _taken_as(
             yield name, kinds[place] if place < len(kinds) else ""
         elif not made.__module__.startswith("torch."):
             yield name, _named_size(name, names) or _only(_sizes(made, name, depth + 1))
+
+
+def _times_heads(node: ast.expr, own: str) -> bool:
+    """Say whether an expression is a product of the argument `own` and a number of heads."""
+    if not (isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult)):
+        return False
+    parts = [node.left, node.right]
+    while any(isinstance(one, ast.BinOp) and isinstance(one.op, ast.Mult) for one in parts):
+        each = ([one.left, one.right] if isinstance(one, ast.BinOp) else [one] for one in parts)
+        parts = [one for several in each for one in several]
+    others = [getattr(one, "id", getattr(one, "attr", "")) for one in parts if not _is(one, own)]
+    heads = any(_named_size(one, []) == "heads" or one == "H" for one in others if one)
+    return heads and any(_is(one, own) for one in parts)
 
 
 def _is(node: ast.expr, own: str) -> bool:

@@ -32,6 +32,8 @@ _NEXT = re.compile(
 )
 """Words which say that the label of a token is the one after it."""
 
+_MOVED = ((_NEXT, 1), (_SAME, 0))
+
 _OPEN = re.compile(
     r"\b(?:not|never|no|without|instead|if|unless|whether|either|shape|size)\b|n't\b", re.IGNORECASE
 )
@@ -86,9 +88,9 @@ def _stated(name: str, made: type, call: Call, labels: str) -> Iterator[tuple[st
         own = " ".join(sentence.split())
         if not re.search(rf"\b(?:{re.escape(labels)}|labels|targets)\b", own) or _OPEN.search(own):
             continue
-        for pattern, moved in ((_NEXT, 1), (_SAME, 0)):
-            if said := pattern.search(own):
-                yield f'its documentation says "{said[0]}"', moved
+        found = [(one[0], moved) for pattern, moved in _MOVED if (one := pattern.search(own))]
+        if len(found) == 1:  # a sentence that says both leaves it open
+            yield f'its documentation says "{found[0][0]}"', found[0][1]
     home = sys.modules.get(made.__module__)
     for line, moved in _given(home, name, call.tokens, labels) if home else ():
         given = "the ids that come next" if moved else "the ids themselves"

@@ -1,4 +1,4 @@
-"""Models whose mask of later tokens is inverted, and the words on them."""
+"""Models whose logits depend on the wrong tokens, or on none alone, and the words on them."""
 
 from typing import Any
 
@@ -16,6 +16,23 @@ ALONE = (
     "the logits of a token depend on that token alone: no layer that reads those before it has an "
     "effect"
 )
+RANDOM = (
+    "in evaluation mode two calls with the same tokens give different logits: something in it is "
+    "random there, as dropout by a function that is given no mode (F.dropout(x, p), or "
+    "scaled_dot_product_attention(.., dropout_p=p) where p if self.training else 0.0 is meant)"
+)
+
+
+def is_random(model: nn.Module, function: Any, tokens: Tensor) -> bool:
+    """Say whether two calls of `function` with the `model` give different logits."""
+    try:
+        with undisturbed():
+            first, second = (function(model, tokens) for _ in range(2))
+    except Exception:  # code that a user wrote may raise anything
+        return False
+    if not (isinstance(first, Tensor) and isinstance(second, Tensor)):
+        return False
+    return first.shape != second.shape or not torch.equal(first.nan_to_num(), second.nan_to_num())
 
 
 def wrongly_seen(model: nn.Module, function: Any, tokens: Tensor) -> str:

@@ -38,6 +38,10 @@ def start(model, rows):
     return EMPTY, 0
 '''
 JOINED_WORDS = "which is that of the new tokens alone, and is joined to the one before"
+PLACES_GIVEN = (
+    "assumed that every step with a cache is given the positions of its tokens: without them they "
+    "do not follow on those in the cache, and if they are meant to, this is a mistake"
+)
 NEW_ALONE = (
     "assumed that its caller joins the keys and values that it returns, which are those of new "
     "tokens alone, to those before: if it is to return all of them, this is a mistake"

@@ -49,6 +49,9 @@ _IMPLEMENTATION = "_attn_implementation"
 _WAYS = 6
 """The largest number of ways to build a block that are tried."""
 
+_FREE = ("d_model", "heads", "d_ff", "max_length")
+"""The sizes that an argument of a block may be: it has no vocabulary, and is one layer."""
+
 _PLACES = words("positionids positions posids inputpos inputpositions pos position")
 
 
@@ -109,7 +112,7 @@ def _built(
     named = {
         own: "number" for own in inspect.signature(thing).parameters if squashed(own) in LAYER_INDEX
     }
-    options = Options(space, reading, thing, named)
+    options = Options(space, reading, thing, named, _FREE)
     found = list(islice(options.expressions(thing, name), _WAYS))
     yield from ((one, space) for one in found)
     for one in found if mentions(thing, _IMPLEMENTATION) else ():

@@ -18,6 +18,7 @@ from attentest.targets.language_models.probing import probe_of, probe_sizes
 from attentest.targets.language_models.recognition import is_language_model
 from attentest.targets.single import widened
 from attentest_spec import Backend, Sizes
+from attentest_spec.torch.gradients import gradients
 
 Read = Callable[[Reading], Backend]
 """Returns the backend that a class is read as."""
@@ -83,7 +84,7 @@ def _is_used(model: nn.Module, call: Call, sizes: Sizes) -> bool:
     with widened(), torch.enable_grad():
         logits = call.compiled()(model, probe_tokens())
     named = {name: one for name, one in model.named_parameters() if one.requires_grad}
-    found = torch.autograd.grad(logits.square().sum(), list(named.values()), allow_unused=True)
+    found = gradients(logits.square().sum(), list(named.values()))
     unused = [name for name, one in zip(named, found, strict=True) if one is None]
     outside = {name for one in _outside(model, sizes) for name in one.names}
     return outside.isdisjoint(unused)

@@ -1,0 +1,46 @@
+"""Code that makes the gradient of its table of tokens smaller on purpose."""
+
+from pathlib import Path
+
+import pytest
+from folders import SUPPORT
+from mistaken_code import adapted, broken, edited
+
+from attentest.targets.adapt import Unclear
+
+TABLE = """
+from torch import nn
+
+
+class Embedding(nn.Module):
+    def __init__(self, vocab_size, hidden_size, alpha=0.1):
+        super().__init__()
+        self.tokens, self.alpha = nn.Embedding(vocab_size, hidden_size), alpha
+
+    def forward(self, input_ids):
+        x = self.tokens(input_ids)
+        return self.alpha * x + x.detach() * (1 - self.alpha)
+"""
+DETACHED = ("self.alpha * x + x.detach() * (1 - self.alpha)", "x.detach() * (1 - self.alpha)")
+NANO = (SUPPORT / "wild_language_models" / "nano.py").read_text()
+WHOLE = (
+    "        for block in self.tr",
+    "        x = 0.1 * x + (1 - 0.1) * x.detach()\n        for block in self.tr",
+)
+
+
+def test_a_smaller_gradient_is_a_question(tmp_path: Path) -> None:
+    with pytest.raises(Unclear, match=r"self\.alpha times the gradient.*--give alpha=1 "):
+        adapted(tmp_path, "Embedding", TABLE)
+    with pytest.raises(Unclear, match=r"gives 0\.1 times the gradient"):
+        adapted(tmp_path, "GPT", edited(NANO, WHOLE))
+
+
+def test_the_rest_is_judged_without_it(tmp_path: Path) -> None:
+    backend = adapted(tmp_path, "Embedding", TABLE, given={"alpha": 1})
+    assert not broken(backend, "embedding.repeated-tokens", "embedding.scale")
+
+
+def test_a_gradient_that_ends_is_a_violation(tmp_path: Path) -> None:
+    wrong = edited(TABLE, DETACHED, ("alpha=0.1", "alpha=0.0"))
+    assert broken(adapted(tmp_path, "Embedding", wrong), "embedding.repeated-tokens")
