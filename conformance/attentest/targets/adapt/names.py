@@ -283,7 +283,8 @@ RATIO = words(
     "mlpratio forwardexpansion expansion expansionfactor ffmult mult ffnratio ratio wideningfactor "
     "ffnmult mlpmult ffexpansion ffnexpansion expansionratio ffratio mlpexpansion multiplier "
     "ffmultiplier ffnmultiplier mlpmultiplier hiddenmultiplier expandratio forwardmul ffmul mlpmul "
-    "mlpdimratio feedforwardexpansionfactor ffdimratio hiddenratio hiddendimratio mlpdimmult"
+    "mlpdimratio feedforwardexpansionfactor ffdimratio hiddenratio hiddendimratio mlpdimmult "
+    "dffscale ffscale ffnscale mlpscale dffratio dffmult dffmultiplier ffscalefactor expansionscale"
 )
 """The inner width of a feed-forward network as a multiple of the model's."""
 

@@ -62,10 +62,11 @@ _PATTERNS = {
     "layers": _COUNT
     + _OF_SIDE * 2
     + r"(transformer)?(layers?|blocks?|stacks?|depth)(num|number|count)?$"
+    r"|(num|number|n|nb|no|total)(of)?(en|de)(layers?|blocks?|stacks?)$"
     r"|(num|number|n|total)(of)?(encoders?|decoders?)$|(encoders?|decoders?)(num|number|count)$",
-    "d_ff": r"(d|dim|n|hidden|size)?(of)?(ff|ffn|pff|fc|mlp|pf|feedforward|feedfwd|intermediate|"
-    r"inner|internal)(net|network|layer)?(hidden|hid|inner)?(dim|size|dimension|dimensionality|width|features|units|filters|"
-    r"d)?$",
+    "d_ff": r"(d|dim|n|hidden|size)?(of)?(ff|ffn|pff|fc|mlp|pf|pw|pwff|pointwise|feedforward|"
+    r"feedfwd|intermediate|inner|internal)(net|network|layer)?(hidden|hid|inner)?"
+    r"(dim|size|dimension|dimensionality|width|features|units|filters|d)?$",
     "d_model": r"(d|dim|n)?(of)?(model|emb|embed|embedding|word|wordvec|token|hid|hidn|hidden|"
     r"latent|feature)(vec|vector|layer|model)?(dim|size|dimension|dimensions|width|d|units)?$"
     r"|(emb|embd|embed|embedding)n$|n" + _OF_SIDE + r"state$|(num|n)(of)?modeldims?$|h(dim|size)$",
