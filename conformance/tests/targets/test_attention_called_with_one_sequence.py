@@ -47,7 +47,8 @@ CROSS = """
 class DecoderLayer(nn.Module):
     def __init__(self, d_model, heads, d_ff):
         super().__init__()
-        self.own, self.cross = MultiHeadAttention(d_model, heads), MultiHeadAttention(d_model, heads)
+        self.own = MultiHeadAttention(d_model, heads)
+        self.cross = MultiHeadAttention(d_model, heads)
 
     def forward(self, x, memory, mask):
         x = x + self.own(x, x, x, mask)

@@ -23,6 +23,7 @@ from attentest.targets.adapt.names import (
     INNER,
     KEY_HEADS,
     LAYER_INDEX,
+    LETTERS_OF_BERT,
     OF_EXPERTS,
     ON,
     RATIO,
@@ -131,6 +132,8 @@ def filling_of(
         return fixed("relu" if parameter.annotation is str else relu)
     if name in ON:
         return fixed(ON[name])
+    if name.endswith("seed") and is_required(parameter):
+        return fixed(0)
     if _is_rate(name) and is_required(parameter):
         return Filling("dropout", attrgetter("dropout"), frozenset(["dropout"]), "sizes.dropout")
     if is_required(parameter) and is_switch(parameter.annotation):
@@ -232,6 +235,9 @@ def _ratio(sizes: Sizes) -> float:
     return (sizes.d_ff + 0.5) / sizes.d_model
 
 
+_OTHER_WIDTHS = {one for one in SIZES["d_model"] if len(one) > 1}
+
+
 def _size(name: str, component: str, held: Collection[str]) -> str:
     """Return the size that an argument of this name is, "" for none.
 
@@ -250,6 +256,8 @@ def _size(name: str, component: str, held: Collection[str]) -> str:
         return "source_vocabulary"
     if component == "loss":
         return LOSS_SIZES.get(name, "")
+    if name in LETTERS_OF_BERT and {"h", "a"} <= set(held) and not set(held) & _OTHER_WIDTHS:
+        return LETTERS_OF_BERT[name]
     if name == "nx" and component not in STACKS:  # the width of GPT-2, and not "N times"
         return "d_model"
     if name == "nstate" and component == "feed_forward" and set(held) & set(CONFIGURATION):

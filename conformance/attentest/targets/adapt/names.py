@@ -232,6 +232,14 @@ SIZES: Mapping[str, Sequence[str]] = {
 }
 """Names of the sizes of the contract in constructors."""
 
+LETTERS_OF_BERT: Mapping[str, str] = {
+    "l": "layers",
+    "h": "d_model",
+    "a": "heads",
+    "v": "source_vocabulary",
+}
+"""The sizes that the paper of BERT calls by letters: H and A together say that they are these."""
+
 OF_EXPERTS = ("experts", "chosen_experts")
 """The sizes of a mixture of experts: in other components the words have other meanings."""
 
