@@ -7,6 +7,8 @@ import pytest
 from mistaken_code import adapted, asked_or_broken, broken
 
 from attentest.targets.models.size_names import size_by_words
+from attentest.targets.resolve import module_of
+from attentest.targets.unjudged import looks_like
 
 PARTS = """
 from dataclasses import dataclass
@@ -110,7 +112,61 @@ class Classifier(nn.Module):
         return self.head(x.mean(1))
 """
 )
-CODES = [("Encoder", USES), ("BertModel", LETTERS), ("Classifier", FIXED), ("Block", FIXED)]
+KEYS = (
+    PARTS
+    + """
+
+class Tagger(nn.Module):
+    def __init__(self, config):
+        super().__init__()
+        width = config["hidden_size"]
+        self.words = nn.Embedding(config["vocab_size"], width)
+        made = range(config["num_hidden_layers"])
+        heads, inner = config["num_attention_heads"], config["intermediate_size"]
+        self.blocks = nn.ModuleList(Block(width, heads, inner) for _ in made)
+        for one in self.parameters():
+            nn.init.normal_(one, std=config["initializer_range"])
+
+    def forward(self, ids):
+        x = self.words(ids)
+        for block in self.blocks:
+            x = block(x)
+        return x
+"""
+)
+CODES = [
+    ("Encoder", USES),
+    ("BertModel", LETTERS),
+    ("Classifier", FIXED),
+    ("Tagger", KEYS),
+    ("Block", FIXED),
+]
+LAYERS = """
+from torch import nn
+
+
+class EncoderLayer(nn.Module):
+    def forward(self, x):
+        return x
+
+
+class Tagger(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = EncoderLayer()
+
+    def forward(self, x):
+        return self.layer(x)
+
+
+class Plain(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(2, 2)
+
+    def forward(self, x):
+        return self.layer(x)
+"""
 CLAUSES = ("encoder.formula", "encoder.depth-counts", "encoder.every-parameter-reached")
 OF_A_LAYER = ("encoder.layer-formula",)
 
@@ -120,7 +176,9 @@ def clauses(name: str) -> tuple[str, ...]:
 
 
 @pytest.mark.proof
-@pytest.mark.parametrize(("name", "source"), CODES, ids=["uses", "letters", "heads", "layer"])
+@pytest.mark.parametrize(
+    ("name", "source"), CODES, ids=["uses", "letters", "heads", "keys", "layer"]
+)
 def test_encoders_are_built_with_sizes_that_no_usual_name_says(
     name: str, source: str, tmp_path: Path
 ) -> None:
@@ -144,6 +202,13 @@ def test_mistakes_in_encoders_with_such_sizes_are_no_pass(
     name: str, source: str, right: str, wrong: str, tmp_path: Path
 ) -> None:
     assert asked_or_broken(tmp_path, name, source, right, wrong, *clauses(name))
+
+
+def test_class_that_holds_layers_may_be_a_model_whatever_its_name_is(tmp_path: Path) -> None:
+    (tmp_path / "tags.py").write_text(LAYERS)
+    home = vars(module_of(str(tmp_path / "tags.py")))
+    assert looks_like("Tagger", home["Tagger"]) == "model"
+    assert looks_like("Plain", home["Plain"]) == ""
 
 
 @pytest.mark.parametrize(

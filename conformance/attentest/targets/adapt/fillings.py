@@ -12,7 +12,7 @@ from typing import Any
 from torch.nn.functional import relu
 
 from attentest.targets.adapt.components import squashed
-from attentest.targets.adapt.encoders.image_names import IMAGES, is_of_images
+from attentest.targets.adapt.encoders.image_names import IMAGES, PAIR, PAIRS, is_of_images
 from attentest.targets.adapt.losses.names import LOSS_SIZES
 from attentest.targets.adapt.names import (
     ACTIVATION,
@@ -89,6 +89,8 @@ def filling_of(
         return fixed(reading.given[own])
     if size in SIZES or size == "window":
         return Filling(size, attrgetter(size), frozenset([size]), f"sizes.{size}")
+    if component == "encoder" and name in PAIRS:
+        return fixed(PAIR)
     if component == "encoder" and is_of_images(name, [squashed(one) for one in arguments]):
         return _of_images(name, parameter)
     if name in TEMPERATURE and component in _WITH_SCORES and is_required(parameter):

@@ -328,6 +328,7 @@ REQUIRED: Mapping[str, Any] = {
     **dict.fromkeys(words("ffndimmultiplier"), None),
     **dict.fromkeys(words("device"), "cpu"),
     **dict.fromkeys(words("dtype"), None),
+    **dict.fromkeys(words("initializerrange initrange initstd initializerstd stddev"), 0.02),
     **dict.fromkeys(words("ropetheta ropebase rotarybase rotarytheta thetabase theta"), 10_000.0),
     **dict.fromkeys(words("nsegments numsegments segmentsize nsegs typevocabsize ntypes"), 2),
     **dict.fromkeys(words("positionembeddingtype"), "absolute"),
