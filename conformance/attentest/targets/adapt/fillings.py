@@ -21,6 +21,7 @@ from attentest.targets.adapt.names import (
     EPSILON,
     HEAD_WIDTH,
     INNER,
+    ITEMS,
     KEY_HEADS,
     LAYER_INDEX,
     LETTERS_OF_BERT,
@@ -89,6 +90,9 @@ def filling_of(
         return fixed(reading.given[own])
     if size in SIZES or size == "window":
         return Filling(size, attrgetter(size), frozenset([size]), f"sizes.{size}")
+    if component == "encoder" and name in ITEMS and is_required(parameter):
+        tokens = "source_vocabulary"
+        return Filling(tokens, attrgetter(tokens), frozenset([tokens]), f"sizes.{tokens}")
     if component == "encoder" and name in PAIRS:
         return fixed(PAIR)
     if component == "encoder" and is_of_images(name, [squashed(one) for one in arguments]):

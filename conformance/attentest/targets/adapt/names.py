@@ -232,6 +232,9 @@ SIZES: Mapping[str, Sequence[str]] = {
 }
 """Names of the sizes of the contract in constructors."""
 
+ITEMS = words("numitems nitems itemnum nitem numitem itemcount itemsnum")
+"""The number of things whose ids an encoder of recommendations takes."""
+
 LETTERS_OF_BERT: Mapping[str, str] = {
     "l": "layers",
     "h": "d_model",

@@ -55,6 +55,8 @@ _IN_LAYERS = (
 """Components that a part of the name of a stack may say, as in "PreLayerNormModel"."""
 
 
+_MORE = 3
+"""The most rows that a table has besides those of the vocabulary: for padding and a mask."""
 _OF_IMAGES = (
     "{0} takes images, and its layers are what can be judged of it: no call with images of the "
     "usual sizes showed how they get their rows. Name the class of its layers, {1}, or of its "
@@ -191,9 +193,13 @@ class _Found:
 
     @property
     def tables(self) -> list[Unit]:
-        """The tables of tokens outside of the layers."""
+        """The tables of tokens outside of the layers, which may have some rows more."""
         rows = [self.sizes.source_vocabulary]
         rows += [self.sizes.target_vocabulary] * (self.component == "decoder")
+        more = [rows[0] + one for one in range(1, _MORE + 1)]
+        return self._tables_of(rows) or self._tables_of(more)
+
+    def _tables_of(self, rows: Sequence[int]) -> list[Unit]:
         shapes = [{one, self.sizes.d_model} for one in rows]
         return [
             unit

@@ -1,6 +1,7 @@
 """Sizes that the words of names say, or the uses of arguments, where no list has the names."""
 
 import inspect
+import re
 from collections.abc import Callable, Collection, Mapping
 from functools import partial
 from operator import attrgetter
@@ -15,6 +16,10 @@ from attentest.targets.models.size_names import LONE_WIDTHS, ROWS, size_by_words
 from attentest_spec.components import inside
 
 _TABLES = ("source_vocabulary", "target_vocabulary")
+
+
+_OF_A_MODEL = re.compile(r"^(albert|bert|vit|transformer|trm)_", re.IGNORECASE)
+"""The name of a model before that of a field, as in `bert_num_heads`."""
 
 
 def sizes_said(
@@ -82,6 +87,9 @@ def filling_of_field(
     held = [name, *known]
     if (found := filling_of(name, plain(name), component, reading, held)) is not None:
         return found
+    short = _OF_A_MODEL.sub("", name)
+    if short and short != name:
+        return filling_of_field(short, component, reading, [_OF_A_MODEL.sub("", n) for n in known])
     others = (filling_of(one, plain(one), component, reading, held) for one in known)
     said = sizes_by_words(component, [name], ()).get(name)
     taken = sizes_known(others) | {"max_length"}
