@@ -120,8 +120,14 @@ def test_mistakes_behind_groups_of_settings_are_no_pass(
     assert asked_or_broken(tmp_path, "VisionTransformer", CODE, right, wrong, *CLAUSES)
 
 
+@pytest.mark.proof
 @pytest.mark.parametrize(
-    "asked", ["self.pooled = config.classifier == 'gap'", "self.pooled = bool(config.classifier)"]
+    "asked",
+    [
+        "self.pooled = config.classifier == 'gap'",
+        "self.pooled = bool(config.classifier)",
+        f"{KEPT}\n\n    def pooled(self):\n        return bool(self.classifier)",
+    ],
 )
 def test_field_that_is_compared_is_no_group_that_is_only_kept(asked: str, tmp_path: Path) -> None:
     with pytest.raises(Unclear):

@@ -4,6 +4,7 @@ import dataclasses
 import inspect
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from torch import nn
@@ -28,7 +29,7 @@ from attentest.targets.adapt.objects import parts
 from attentest.targets.adapt.objects.compared_words import attempts_of_words, names_file
 from attentest.targets.adapt.objects.configuration import Fields, holds_settings
 from attentest.targets.adapt.objects.derived_heads import derived_heads
-from attentest.targets.adapt.objects.groups_of_fields import fields_and_groups
+from attentest.targets.adapt.objects.groups_of_fields import fields_and_groups, only_stored
 from attentest.targets.adapt.objects.left_out import said_of
 from attentest.targets.adapt.objects.made_settings import made_settings
 from attentest.targets.adapt.objects.named_sizes import (
@@ -274,7 +275,8 @@ def _configuration(
             return thing(**others, **{own: config})
 
         with undisturbed():
-            return fields_and_groups(build, fill, lambda one: one.value(sizes), grouped)
+            stored = partial(only_stored, thing)
+            return fields_and_groups(build, fill, lambda one: one.value(sizes), grouped, stored)
 
     fields = read_at(PROBED)
     if fields.found and not fields.missing:  # some are read where there is dropout alone

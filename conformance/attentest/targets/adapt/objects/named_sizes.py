@@ -30,7 +30,8 @@ def sizes_said(
     if component not in STACKS:
         return found
     used = {own: size_by_use(thing, own) for own in unknown if own not in found}
-    return found | {own: _size(one) for own, one in used.items() if one in USED}
+    once = {*known}.union(*(one.settles for one in found.values())) & {"heads", "layers"}
+    return found | {own: _size(one) for own, one in used.items() if one in USED and one not in once}
 
 
 def _size(size: str) -> Filling:

@@ -12,14 +12,19 @@ _QUESTION = (
 
 
 def unregistered(module: nn.Module) -> str:
-    """Return what is said of modules with parameters that no module registers, "" for none."""
+    """Return what is said of modules with parameters that no module registers, "" for none.
+
+    One module alone may be in a list on purpose, so that it is no part: it is nothing where there
+    are others.
+    """
     held = dict.fromkeys(module.modules())
+    least = 2 if any(True for _ in module.parameters()) else 1
     for one in held:
         if type(one).__module__.partition(".")[0] in ("torch", __name__.partition(".")[0]):
             continue
         for own, value in vars(one).items():
             found = [part for part in _items(value) if part not in held and _is_trained(part)]
-            if found:
+            if len(found) >= least:
                 kind, other = ("list", "ModuleList")
                 if isinstance(value, dict):
                     kind, other = ("dictionary", "ModuleDict")

@@ -130,12 +130,12 @@ class Written:
         made = self.writer.call(self._copy(function, how.constants), (), given)
         if how.is_lazy:
             self.helpers["lazy"] = LAZY_SOURCE.strip()
-            given = [Expression(made), Expression("sizes")]
-            made = self.writer.call(materialised.__name__, given, {})
+            of_sizes = [Expression(made), Expression("sizes")]
+            made = self.writer.call(materialised.__name__, of_sizes, {})
         if how.shared:
             self.helpers["own layers"] = OWN_LAYERS_SOURCE.strip()
-            given = [Expression(made), how.shared, Expression("sizes.layers")]
-            made = self.writer.call(own_layers.__name__, given, {})
+            of_layers = [Expression(made), how.shared, Expression("sizes.layers")]
+            made = self.writer.call(own_layers.__name__, of_layers, {})
         return made
 
     def _copy(self, function: str, constants: Mapping[str, Filling]) -> str:
