@@ -35,7 +35,7 @@ from attentest.targets.adapt.objects.made_settings import made_settings
 from attentest.targets.adapt.objects.named_sizes import (
     filling_of_field,
     numbers_by_words,
-    sizes_said,
+    sizes_by_name_or_use,
 )
 from attentest.targets.adapt.objects.settings import (
     is_configuration,
@@ -205,7 +205,7 @@ def construction(thing: Callable[..., Any], component: str, reading: Reading) ->
         read[own] = fixed(made)
         unknown.remove(own)
     numbers = sizes_known(one for own, one in read.items() if own not in inner)
-    for own, said in sizes_said(thing, component, unknown, numbers).items():
+    for own, said in sizes_by_name_or_use(thing, component, unknown, numbers).items():
         if parts.several_parts(thing, component, [own]) and not is_axis(thing, read, own, said):
             continue  # a part that several classes make, and no width
         read[own] = said

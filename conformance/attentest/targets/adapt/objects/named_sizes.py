@@ -22,7 +22,7 @@ _OF_A_MODEL = re.compile(r"^(albert|bert|vit|transformer|trm)_", re.IGNORECASE)
 """The name of a model before that of a field, as in `bert_num_heads`."""
 
 
-def sizes_said(
+def sizes_by_name_or_use(
     thing: Callable[..., Any], component: str, unknown: Collection[str], known: Collection[str]
 ) -> dict[str, Filling]:
     """Return the sizes that the words of names say, and in a stack the uses of the arguments."""

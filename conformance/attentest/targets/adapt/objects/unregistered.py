@@ -12,7 +12,7 @@ _QUESTION = (
 
 
 def unregistered(module: nn.Module) -> str:
-    """Return what is said of modules with parameters that no module registers, "" for none.
+    """Return the reason why modules with parameters are no parts, "" for none.
 
     One module alone may be in a list on purpose, so that it is no part: it is nothing where there
     are others.
