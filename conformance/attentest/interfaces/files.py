@@ -223,7 +223,7 @@ class FileSummary:
     def last_line(self) -> str:
         """Return how many members conform, and the names of those that were not judged.
 
-        Where one of these decides the exit code, the line says so.
+        Where one of these decides the exit code, the line says so, and where one may be a model.
         """
         judged = [one for one in self.outcomes if one.judged]
         good = sum(not one.fails for one in judged)
@@ -233,8 +233,12 @@ class FileSummary:
         asked = ", ".join(one.member.name for one in self.outcomes if one.asks)
         line += f"; not judged{code}, see the question: {asked}" if asked else ""
         line += "".join(f"; {one.uncompared}" for one in self.outcomes if one.uncompared)
-        rest = ", ".join(one.member.name for one in self.outcomes if one.is_left_out)
-        return line + (f"; not judged: {rest}" if rest else "")
+        left = [one.member for one in self.outcomes if one.is_left_out]
+        rest = ", ".join(one.name for one in left if one.looks != "model")
+        line += f"; not judged: {rest}" if rest else ""
+        models = [one.name for one in left if one.looks == "model"]
+        words = "may be a whole model" if len(models) == 1 else "may be whole models"
+        return line + (f"; NOT judged, and {words}: {', '.join(models)}" if models else "")
 
 
 def remote_members(target: str, isolation: Isolation) -> list[Member] | None:

@@ -79,6 +79,19 @@ def functions_that_build(thing: type) -> list[Callable[..., Any]]:
     return []
 
 
+def bodies_naming(thing: type) -> Iterator[list[ast.stmt]]:
+    """Yield the statements of the file of the class `thing`, and of those around that import it."""
+    home, own = sys.modules.get(thing.__module__), file_of(thing)
+    if home is None or own is None:
+        return
+    yield _statements(own)
+    is_private = file_modules.is_private(home.__name__)
+    around = chain(*(_files_around(home) if is_private else _files_of_package(home)))
+    for one in dict.fromkeys(around):
+        if one != own and _imports(one, thing.__name__):
+            yield _statements(one)
+
+
 def named_builders(thing: Any) -> str:
     """Return a sentence with functions around the class `thing` that build it.
 

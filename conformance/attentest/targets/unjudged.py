@@ -8,12 +8,14 @@ from typing import Any
 
 from torch import nn
 
-from attentest.targets.adapt.components import squashed, words_of
+from attentest.targets.adapt.components import component_named, squashed, words_of
 
 _MODELS = {
     *("transformer", "transformers", "seq", "model", "translator", "translation", "nmt", "gpt"),
     *("bert", "bart", "llama", "decoder", "encoder", "lm", "vit"),
 }
+_STACKED = {"encoder", "decoder", "encoder_layer", "decoder_layer"}
+"""The parts of a model, as the names of their classes say them."""
 _HIDING = re.compile(r"(tril|triu|masked_fill)_?")
 _OF_IMAGES = re.compile(
     r"(image|img)(size|height|width|h|w)?|(num|n)?patch(es)?(size|height|width|h|w)?|conv2d"
@@ -24,16 +26,17 @@ _MASKS = re.compile(r"\w*(mask|causal|subsequent|tril|triu)\w*", re.IGNORECASE)
 def looks_like(name: str, thing: Any) -> str:
     """Return "mask", "model" or "head" where `thing` looks like one, "" for none of them.
 
-    A class of modules with masks in its code, or with a telling name, may be a model, or one head
-    of attention where its name ends so; a function that makes a triangle or fills by a mask may be
-    a mask.
+    A class of modules with masks in its code, with layers or stacks of them, or with a telling
+    name, may be a model, or one head of attention where its name ends so; a function that makes a
+    triangle or fills by a mask may be a mask.
     """
     words, used = {*words_of(name), squashed(name)}, _names_in(thing)
     if inspect.isclass(thing):
         called = issubclass(thing, nn.Module) and "forward" in vars(thing)
         if called and words_of(name)[-1:] == ["head"] and {"key", "query", "value"} <= used:
             return "head"
-        telling = words & _MODELS or any(map(_MASKS.fullmatch, used))
+        parts = {component_named(one) for one in used if one[:1].isupper() and one != name}
+        telling = words & _MODELS or parts & _STACKED or any(map(_MASKS.fullmatch, used))
         return "model" if called and telling else ""
     return (
         "mask" if words & {"mask", "masks", "masked"} or any(map(_HIDING.fullmatch, used)) else ""

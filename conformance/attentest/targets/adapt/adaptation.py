@@ -155,12 +155,12 @@ def adapt(
 
     try:
         made = with_number_of_heads(read_around(asked), asked, read_around)
-        return limited_by_use(with_unread(made, thing), asked)
+        return limited_by_use(with_unread(made, thing), asked, thing)
     except Unclear as question:
         if other := without_forward(thing):
             raise Unclear(other) from question
         switched(question, with_switches_off(thing, asked, question), asked, read_around)
-        return limited_by_use(answered(question, thing, asked, read), asked)
+        return limited_by_use(answered(question, thing, asked, read), asked, thing)
 
 
 def _adapt(thing: Any, asked: Reading, name: str, home: ModuleType | None) -> Backend:

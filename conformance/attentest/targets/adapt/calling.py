@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 import torch
+from torch import nn
 
 from attentest.targets.adapt import arguments, masks, names, probing
 from attentest.targets.adapt.adapter import Adapter
@@ -29,6 +30,7 @@ from attentest.targets.adapt.limits import built
 from attentest.targets.adapt.masks import Style, is_length
 from attentest.targets.adapt.objects.mask_holders import holders_of
 from attentest.targets.adapt.objects.own_masks import without_own_mask
+from attentest.targets.adapt.objects.unregistered import unregistered
 from attentest.targets.adapt.options import demand_lengths_left_out
 from attentest.targets.adapt.probing import Probe
 from attentest.targets.adapt.reading import Attempt, Contrary, Misused, Reading, Uncallable, Unclear
@@ -150,6 +152,8 @@ def _placed(code: Code, adapter: Adapter, only: str) -> tuple[Probe, Adapter, in
                     shown = _is_finite(probe.called(fitting[-1], given))
                     return probe, fitting[-1] if shown else fitting[0], keys
     demand_runnable(code.name, why[0], code.thing)
+    if isinstance(probe.built, nn.Module) and (reason := unregistered(probe.built)):
+        raise Unclear(f"{code.name} could not be called as {code.component}: {reason}.")
     demand_network(code.name, code.component, probe)
     demand_vectors(code.name, probe, adapter)
     lengths.demand_any_length(code, adapter)

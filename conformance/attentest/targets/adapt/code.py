@@ -14,6 +14,7 @@ from torch import nn
 from attentest.targets.adapt.components import component_guessed, component_named
 from attentest.targets.adapt.construction import Construction, construction, copied_at
 from attentest.targets.adapt.encoders.sequences import as_layer, is_of_one_text
+from attentest.targets.adapt.encoders.shared_layers import with_own_layers
 from attentest.targets.adapt.encoders.stack import EmbeddedStack
 from attentest.targets.adapt.fillings import Filling
 from attentest.targets.adapt.objects.heads import has_heads, sizes_said
@@ -211,6 +212,8 @@ def _of_class(
         if component == "decoder_layer" and is_of_one_text(signature, thing):
             component = "encoder_layer"
     built = as_a_later_layer(_buildable(varied(thing, component, reading)))
+    if component in ("encoder", "decoder") and not reading.strict:
+        built = next(with_own_layers(built), built)
     return Code(
         name,
         component,

@@ -4,7 +4,7 @@ import dataclasses
 import inspect
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from operator import attrgetter
+from functools import partial
 from typing import Any
 
 from torch import nn
@@ -29,14 +29,13 @@ from attentest.targets.adapt.objects import parts
 from attentest.targets.adapt.objects.compared_words import attempts_of_words, names_file
 from attentest.targets.adapt.objects.configuration import Fields, holds_settings
 from attentest.targets.adapt.objects.derived_heads import derived_heads
-from attentest.targets.adapt.objects.groups_of_fields import fields_and_groups
+from attentest.targets.adapt.objects.groups_of_fields import fields_and_groups, only_stored
 from attentest.targets.adapt.objects.left_out import said_of
 from attentest.targets.adapt.objects.made_settings import made_settings
-from attentest.targets.adapt.objects.measured import measured
 from attentest.targets.adapt.objects.named_sizes import (
     filling_of_field,
     numbers_by_words,
-    sizes_by_words,
+    sizes_by_name_or_use,
 )
 from attentest.targets.adapt.objects.settings import (
     is_configuration,
@@ -45,10 +44,12 @@ from attentest.targets.adapt.objects.settings import (
     several_settings,
 )
 from attentest.targets.adapt.objects.shapes import as_shape
+from attentest.targets.adapt.objects.sizes_left import is_axis, size_left
 from attentest.targets.adapt.probing import SIZES as PROBED
 from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.adapt.reading import Attempt, Reading, Unclear, own_recipe
 from attentest.targets.adapt.wrappers.lazy import materialised
+from attentest.targets.adapt.wrappers.own_layers import one_for_all, own_layers
 from attentest.targets.constants.copies import copied
 from attentest.targets.neighbours import file_of, named_builders
 from attentest.targets.signatures import constructor_arguments
@@ -64,7 +65,8 @@ class Construction:
     """The construction of a class: what each argument of its constructor gets, and all it has.
 
     `constants` are those of its code that are sizes: it is built in copies that have others.
-    `remark` is an assumption about what is made, "" for none.
+    `remark` is an assumption about what is made, "" for none. `shared` is the path of one layer for
+    all depths, of which each depth gets its own, "" for none.
     """
 
     make: Callable[..., Any]
@@ -72,10 +74,12 @@ class Construction:
     arguments: frozenset[str]
     constants: Mapping[str, Filling] = dataclasses.field(default_factory=dict)
     remark: str = ""
+    shared: str = ""
 
     def __call__(self, sizes: Sizes) -> Any:
         """Build at `sizes`."""
-        return materialised(self._made(sizes), sizes)
+        made = materialised(self._made(sizes), sizes)
+        return own_layers(made, self.shared, sizes.layers) if self.shared else made
 
     def _made(self, sizes: Sizes) -> Any:
         make = copied_at(self.make, self.constants, sizes)
@@ -107,7 +111,7 @@ class Construction:
     @property
     def assumed(self) -> list[str]:
         """The assumptions about the parts that it is built with: those of other files."""
-        said = [self.remark] * bool(self.remark)
+        said = [self.remark] * bool(self.remark) + one_for_all(self.shared)
         for own, one in self.fillings.items():
             said += said_of(own, one)
             part = one.value
@@ -201,15 +205,15 @@ def construction(thing: Callable[..., Any], component: str, reading: Reading) ->
         read[own] = fixed(made)
         unknown.remove(own)
     numbers = sizes_known(one for own, one in read.items() if own not in inner)
-    for own, said in sizes_by_words(component, unknown, numbers).items():
-        if parts.several_parts(thing, component, [own]) and not _is_axis(thing, read, own, said):
+    for own, said in sizes_by_name_or_use(thing, component, unknown, numbers).items():
+        if parts.several_parts(thing, component, [own]) and not is_axis(thing, read, own, said):
             continue  # a part that several classes make, and no width
         read[own] = said
         unknown.remove(own)
     read |= numbers_by_words(component, arguments, read)
     read |= _activations_by_name(thing, read) if not unknown else {}
     is_one = len(unknown) == 1 and not names_file(unknown[0])  # a number names no file
-    if is_one and (last := _elimination(thing, component, unknown, read)) is not None:
+    if is_one and (last := size_left(thing, component, unknown, read)) is not None:
         read[unknown.pop()] = last
     if unknown:
         raise _question(thing, component, unknown, read.values())
@@ -235,47 +239,6 @@ def _activations_by_name(
         if _builds(thing, {**values, **dict.fromkeys(named, other)}):
             return dict.fromkeys(named, fixed(other))
     return {}
-
-
-_AXES = ("d_model", "d_ff", "source_vocabulary", "target_vocabulary")
-"""The sizes that parameters have as axes."""
-
-
-def _elimination(
-    thing: Callable[..., Any],
-    component: str,
-    unknown: Sequence[str],
-    read: Mapping[str, Filling | None],
-) -> Filling | None:
-    """Return the one size that is left for the one argument that is unknown, None for neither.
-
-    What is built with it must have parameters with an axis of that size: an argument that is
-    something else, such as the radius of a window, shows in no shape.
-    """
-    if (found := measured(thing, component, unknown[0], read)) is not None:
-        return found
-    left = _sizes_left(component, read.values())
-    if "d_model" in left and left[0] not in sizes_known(read.values()):
-        left = ["d_model"]  # the others have usual ratios to it, or are one
-    if len(left) != 1 or left[0] not in _AXES or left[0] in sizes_known(read.values()):
-        return None
-    size = left[0]
-    last = Filling(size, attrgetter(size), frozenset([size]), f"sizes.{size}")
-    return last if _is_axis(thing, read, unknown[0], last) else None
-
-
-def _is_axis(
-    thing: Callable[..., Any], read: Mapping[str, Filling | None], own: str, size: Filling
-) -> bool:
-    """Say whether `thing`, built with `size` as `own` beside `read`, has a parameter with it."""
-    values = {name: one.value(PROBED) for name, one in read.items() if one is not None}
-    try:
-        with undisturbed():
-            built = materialised(thing(**{**values, own: size.value(PROBED)}), PROBED)
-    except Exception:  # code that a user wrote may raise anything
-        return False
-    shapes = [one.shape for one in built.parameters()] if isinstance(built, nn.Module) else []
-    return any(size.value(PROBED) in shape for shape in shapes)
 
 
 def _is_configuration(parameter: inspect.Parameter) -> bool:
@@ -312,7 +275,8 @@ def _configuration(
             return thing(**others, **{own: config})
 
         with undisturbed():
-            return fields_and_groups(build, fill, lambda one: one.value(sizes), grouped)
+            stored = partial(only_stored, thing)
+            return fields_and_groups(build, fill, lambda one: one.value(sizes), grouped, stored)
 
     fields = read_at(PROBED)
     if fields.found and not fields.missing:  # some are read where there is dropout alone
@@ -359,13 +323,6 @@ def sizes_needed(component: str) -> frozenset[str]:
     """Return the sizes that `component` has."""
     needed = {size for size, part in NEEDED.items() if part in inside(component)}
     return frozenset(["d_model", *needed, *["layers"] * (component in STACKS)])
-
-
-def _sizes_left(component: str, read: Iterable[Filling | None]) -> list[str]:
-    """Return the sizes that `component` needs and no argument that was read says."""
-    known = sizes_known(read)
-    needed = ["d_model", *(size for size, part in NEEDED.items() if part in inside(component))]
-    return [size for size in needed if size not in known] or ["d_model"]
 
 
 def _question(

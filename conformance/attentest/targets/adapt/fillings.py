@@ -12,7 +12,7 @@ from typing import Any
 from torch.nn.functional import relu
 
 from attentest.targets.adapt.components import squashed
-from attentest.targets.adapt.encoders.image_names import IMAGES, is_of_images
+from attentest.targets.adapt.encoders.image_names import IMAGES, PAIR, PAIRS, is_of_images
 from attentest.targets.adapt.losses.names import LOSS_SIZES
 from attentest.targets.adapt.names import (
     ACTIVATION,
@@ -21,8 +21,10 @@ from attentest.targets.adapt.names import (
     EPSILON,
     HEAD_WIDTH,
     INNER,
+    ITEMS,
     KEY_HEADS,
     LAYER_INDEX,
+    LETTERS_OF_BERT,
     OF_EXPERTS,
     ON,
     RATIO,
@@ -88,6 +90,11 @@ def filling_of(
         return fixed(reading.given[own])
     if size in SIZES or size == "window":
         return Filling(size, attrgetter(size), frozenset([size]), f"sizes.{size}")
+    if component == "encoder" and name in ITEMS and is_required(parameter):
+        tokens = "source_vocabulary"
+        return Filling(tokens, attrgetter(tokens), frozenset([tokens]), f"sizes.{tokens}")
+    if component == "encoder" and name in PAIRS:
+        return fixed(PAIR)
     if component == "encoder" and is_of_images(name, [squashed(one) for one in arguments]):
         return _of_images(name, parameter)
     if name in TEMPERATURE and component in _WITH_SCORES and is_required(parameter):
@@ -131,6 +138,8 @@ def filling_of(
         return fixed("relu" if parameter.annotation is str else relu)
     if name in ON:
         return fixed(ON[name])
+    if name.endswith("seed") and is_required(parameter):
+        return fixed(0)
     if _is_rate(name) and is_required(parameter):
         return Filling("dropout", attrgetter("dropout"), frozenset(["dropout"]), "sizes.dropout")
     if is_required(parameter) and is_switch(parameter.annotation):
@@ -232,6 +241,9 @@ def _ratio(sizes: Sizes) -> float:
     return (sizes.d_ff + 0.5) / sizes.d_model
 
 
+_OTHER_WIDTHS = {one for one in SIZES["d_model"] if len(one) > 1}
+
+
 def _size(name: str, component: str, held: Collection[str]) -> str:
     """Return the size that an argument of this name is, "" for none.
 
@@ -250,6 +262,8 @@ def _size(name: str, component: str, held: Collection[str]) -> str:
         return "source_vocabulary"
     if component == "loss":
         return LOSS_SIZES.get(name, "")
+    if name in LETTERS_OF_BERT and {"h", "a"} <= set(held) and not set(held) & _OTHER_WIDTHS:
+        return LETTERS_OF_BERT[name]
     if name == "nx" and component not in STACKS:  # the width of GPT-2, and not "N times"
         return "d_model"
     if name == "nstate" and component == "feed_forward" and set(held) & set(CONFIGURATION):

@@ -25,8 +25,8 @@ from attentest.targets.adapt.names import MASKS
 from attentest.targets.adapt.parameters.degenerate import with_numbers
 from attentest.targets.adapt.parameters.inner_widths import (
     InnerWidth,
-    demand_inner_width,
     fixed_inner,
+    sets_inner_width,
     shared_inner,
 )
 from attentest.targets.adapt.probing import SIZES, Probe, undisturbed
@@ -104,10 +104,9 @@ def limits_of(
     `several` says that `table` does not fit what is built with one head.
     """
     known = code.known
-    if "d_ff" in known:
-        demand_inner_width(code, probe, table)
     one_head = _has_heads(code) and "heads" not in known
-    inner = InnerWidth() if "d_ff" in known else fixed_inner(code, probe, table)
+    is_set = sets_inner_width(code, probe, table)
+    inner = InnerWidth() if is_set else fixed_inner(code, probe, table)
     return Limits(
         heads=1 if one_head else None,
         fewest_heads=2 if several else 1,

@@ -233,6 +233,17 @@ SIZES: Mapping[str, Sequence[str]] = {
 }
 """Names of the sizes of the contract in constructors."""
 
+ITEMS = words("numitems nitems itemnum nitem numitem itemcount itemsnum")
+"""The number of things whose ids an encoder of recommendations takes."""
+
+LETTERS_OF_BERT: Mapping[str, str] = {
+    "l": "layers",
+    "h": "d_model",
+    "a": "heads",
+    "v": "source_vocabulary",
+}
+"""The sizes that the paper of BERT calls by letters: H and A together say that they are these."""
+
 OF_EXPERTS = ("experts", "chosen_experts")
 """The sizes of a mixture of experts: in other components the words have other meanings."""
 
@@ -284,7 +295,8 @@ RATIO = words(
     "mlpratio forwardexpansion expansion expansionfactor ffmult mult ffnratio ratio wideningfactor "
     "ffnmult mlpmult ffexpansion ffnexpansion expansionratio ffratio mlpexpansion multiplier "
     "ffmultiplier ffnmultiplier mlpmultiplier hiddenmultiplier expandratio forwardmul ffmul mlpmul "
-    "mlpdimratio feedforwardexpansionfactor ffdimratio hiddenratio hiddendimratio mlpdimmult"
+    "mlpdimratio feedforwardexpansionfactor ffdimratio hiddenratio hiddendimratio mlpdimmult "
+    "dffscale ffscale ffnscale mlpscale dffratio dffmult dffmultiplier ffscalefactor expansionscale"
 )
 """The inner width of a feed-forward network as a multiple of the model's."""
 
@@ -320,6 +332,7 @@ REQUIRED: Mapping[str, Any] = {
     **dict.fromkeys(words("ffndimmultiplier"), None),
     **dict.fromkeys(words("device"), "cpu"),
     **dict.fromkeys(words("dtype"), None),
+    **dict.fromkeys(words("initializerrange initrange initstd initializerstd stddev"), 0.02),
     **dict.fromkeys(words("ropetheta ropebase rotarybase rotarytheta thetabase theta"), 10_000.0),
     **dict.fromkeys(words("nsegments numsegments segmentsize nsegs typevocabsize ntypes"), 2),
     **dict.fromkeys(words("positionembeddingtype"), "absolute"),

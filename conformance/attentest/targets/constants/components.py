@@ -12,8 +12,14 @@ from typing import Any, Protocol, TypeVar
 
 from attentest.results.text import summary
 from attentest.targets.adapt.components import squashed
-from attentest.targets.adapt.construction import Construction, construction, copied_at
+from attentest.targets.adapt.construction import (
+    Construction,
+    construction,
+    copied_at,
+    sizes_needed,
+)
 from attentest.targets.adapt.fillings import Filling, filling_of, fixed, head_width
+from attentest.targets.adapt.names import SIZES as NAMES
 from attentest.targets.adapt.probing import SIZES, undisturbed
 from attentest.targets.adapt.reading import Reading, Uncallable, Unclear, Uncovered
 from attentest.targets.constants.copies import SECONDS, numbers_named
@@ -91,6 +97,8 @@ def constants_of(
         for own in read
         if own in reading.given and own not in arguments
     }
+    if built is not None and not live and (own := _heads_in_calls(named, component, built)):
+        read = {**read, own: named[own]}
     found = {
         own: one
         for own, one in _fillings(read, component, reading, [*named]).items()
@@ -113,6 +121,27 @@ def constants_of(
         )
     _demand_copies(thing, found)
     return found
+
+
+def _heads_in_calls(named: Mapping[str, Any], component: str, built: Construction) -> str:
+    """Return the name of the one number of heads that code has, where no argument says it.
+
+    It is a keyword or a default of a part, as in `Attention(d_model, num_heads=8)`; "" for none,
+    and where a layer can be built with any width.
+    """
+    if "heads" in built.known or "heads" not in sizes_needed(component):
+        return ""
+    own = [one for one, value in named.items() if squashed(one) in NAMES["heads"] and value != 1]
+    return own[0] if len(own) == 1 and not _is_built(built) else ""
+
+
+def _is_built(built: Construction) -> bool:
+    try:
+        with undisturbed():
+            built(SIZES)
+    except Exception:  # code that a user wrote may raise anything
+        return False
+    return True
 
 
 def _is_said(one: Filling, built: Construction | None) -> bool:

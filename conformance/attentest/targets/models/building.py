@@ -46,6 +46,7 @@ from attentest.targets.constants.models import assumed_of, size_constants
 from attentest.targets.constants.numbers_read import HEAD_WIDTH_CODE
 from attentest.targets.kernels import demand_runnable
 from attentest.targets.language_models.construction.plain_values import words_for
+from attentest.targets.language_models.construction.uses import codes_by_use
 from attentest.targets.models.configurations import Configurations
 from attentest.targets.models.size_names import (
     NO_TOKEN,
@@ -124,9 +125,8 @@ def _fitting(options: "_Options", thing: Callable[..., Any], name: str) -> Build
         if expression in expressions[:2]:
             tried += [one for one in with_vocabularies(expression, found) if one not in tried]
     surrounded = (around(Building(expression, options.space)) for expression in tried)
-    if found_around := next(filter(None, surrounded), None):  # only where no way has tables
-        return found_around
-    return options.question(thing, name, first or "", failure)
+    found_around = next(filter(None, surrounded), None)  # only where no way has tables
+    return found_around or options.question(thing, name, first or "", failure)
 
 
 @dataclass
@@ -148,6 +148,7 @@ class _Options:
         arguments = constructor_arguments(thing)
         named = {
             own: list(islice(self._for(own, parameter, arguments, side), 8))
+            or codes_by_use(thing, own, parameter)
             for own, parameter in arguments.items()
         }
         taken = " ".join(found[0] for found in named.values() if found)
@@ -359,8 +360,8 @@ class _Options:
             if one.default is inspect.Parameter.empty
             and not list(islice(self._for(own, one, constructor_arguments(thing), ""), 1))
         ]
-        verb = "is" if len(unknown) == 1 else "are"
-        open_words = f" Nothing says what {' and '.join(unknown)} {verb}." if unknown else ""
+        words = f"{' and '.join(unknown)} {'is' if len(unknown) == 1 else 'are'}"
+        open_words = f" Nothing says what {words}." if unknown else ""
         tried = f" Built as {first}: {failure}." if first else ""
         return (
             f"{name} could not be built as a whole model.{open_words}{tried} Say what an argument "
@@ -381,8 +382,7 @@ def _called_once(model: Any) -> None:
     """Call `model` with token ids: some fields of a configuration are read in the call alone."""
     taken = inspect.signature(model.forward).parameters.values()
     required = [one for one in taken if one.default is inspect.Parameter.empty]
-    tokens = torch.ones(2, 5, dtype=torch.int64)
-    model(*[tokens for _ in required])
+    model(*[torch.ones(2, 5, dtype=torch.int64) for _ in required])
 
 
 def _usual(name: str) -> str | None:

@@ -9,6 +9,7 @@ from itertools import islice
 import torch
 from torch import Tensor, nn
 
+from attentest.targets.adapt.encoders.seen import FIXED_LENGTH
 from attentest.targets.adapt.parameters.building import DISTINCT
 from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.adapt.reading import Reading, Unclear, Uncovered
@@ -26,7 +27,7 @@ from attentest.targets.models.combining import (
     varied,
 )
 from attentest.targets.models.forms import Form
-from attentest.targets.models.lengths import FIXED_LENGTH, is_of_one_length, words_of_equal_lengths
+from attentest.targets.models.lengths import is_of_one_length, words_of_equal_lengths
 from attentest.targets.models.methods import methods_of
 from attentest.targets.models.probing import (
     Probe,

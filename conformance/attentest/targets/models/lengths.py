@@ -17,11 +17,6 @@ def is_of_one_length(failure: str, built: Building, sizes: Sizes) -> bool:
     return "max_length" in built.known and "size" in failure and sizes.max_length in numbers
 
 
-FIXED_LENGTH = (
-    " Its code seems to take sequences of its greatest length alone, as a table of positions that "
-    "is added whole does: cut it to the length of the input, as in pe[:, : x.size(1)]."
-)
-
 EQUAL_LENGTHS = (
     " It can be called where source and target have the same length, and not where they differ, as "
     "those of a translation do: a mask, or a number of rows, of one side is used for the other. "

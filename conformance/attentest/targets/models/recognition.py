@@ -18,6 +18,7 @@ from attentest.targets.adapt.components import (
     words_of,
 )
 from attentest.targets.adapt.encoders.mixing import Mixed
+from attentest.targets.adapt.encoders.seen import Uncalled
 from attentest.targets.adapt.encoders.sequences import as_layer
 from attentest.targets.adapt.encoders.tokens import OfImages, token_encoder
 from attentest.targets.adapt.makers.several import makes_several
@@ -196,7 +197,7 @@ class Recognition:
         for name, thing in list(vars(self.module).items()):
             try:
                 code = token_encoder(thing, Reading(), name) if _is_class(thing) else None
-            except (Mixed, OfImages):  # it is one, and asked about as that
+            except (Mixed, OfImages, Uncalled):  # it is one, and asked about as that
                 found[name] = (None, set[type]())
                 continue
             except Unclear:

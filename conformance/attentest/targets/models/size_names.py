@@ -62,10 +62,11 @@ _PATTERNS = {
     "layers": _COUNT
     + _OF_SIDE * 2
     + r"(transformer)?(layers?|blocks?|stacks?|depth)(num|number|count)?$"
+    r"|(num|number|n|nb|no|total)(of)?(en|de)(layers?|blocks?|stacks?)$"
     r"|(num|number|n|total)(of)?(encoders?|decoders?)$|(encoders?|decoders?)(num|number|count)$",
-    "d_ff": r"(d|dim|n|hidden|size)?(of)?(ff|ffn|pff|fc|mlp|pf|feedforward|feedfwd|intermediate|"
-    r"inner|internal)(net|network|layer)?(hidden|hid|inner)?(dim|size|dimension|dimensionality|width|features|units|filters|"
-    r"d)?$",
+    "d_ff": r"(d|dim|n|hidden|size)?(of)?(ff|ffn|pff|fc|mlp|pf|pw|pwff|pointwise|feedforward|"
+    r"feedfwd|intermediate|inner|internal)(net|network|layer)?(hidden|hid|inner)?"
+    r"(dim|size|dimension|dimensionality|width|features|units|filters|d)?$",
     "d_model": r"(d|dim|n)?(of)?(model|emb|embed|embedding|word|wordvec|token|hid|hidn|hidden|"
     r"latent|feature)(vec|vector|layer|model)?(dim|size|dimension|dimensions|width|d|units)?$"
     r"|(emb|embd|embed|embedding)n$|n" + _OF_SIDE + r"state$|(num|n)(of)?modeldims?$|h(dim|size)$",
@@ -164,15 +165,23 @@ def size_by_words(name: str, side: str) -> str:
     return "target_vocabulary" if target else _sided("source_vocabulary", side)
 
 
+_PREFIXED = ("d_model", "d_ff", "heads", "layers", "max_length")
+
+
 def _of_one_side(name: str) -> str:
-    """Return the size of a name without the word of a side that it begins or ends with."""
+    """Return the size of a name without the word of a side that it begins or ends with.
+
+    So it is with the name of a model before it, as in `bert_num_heads`.
+    """
     match = re.fullmatch(
-        r"(?:encoder|decoder|enc|dec)(.{3,})|(h|(?:d|n|num).+)(?:encoder|decoder|enc|dec)", name
+        r"(?:encoder|decoder|enc|dec|albert|bert|vit|transformer|trm)(.{3,})"
+        r"|(h|(?:d|n|num).+)(?:encoder|decoder|enc|dec)",
+        name,
     )
     plain = match and (match[1] or match[2])
     if not plain or re.search(r"(encoder|decoder)", plain):
         return ""
-    lists = [size for size in ("d_model", "d_ff", "heads", "layers") if plain in SIZES[size]]
+    lists = [size for size in _PREFIXED if plain in SIZES[size]]
     if len(lists) == 1:
         return lists[0]
     found = next((size for size, one in _PATTERNS.items() if re.fullmatch(one, plain)), "")

@@ -8,6 +8,7 @@ from typing import Any
 from torch import nn
 
 from attentest.results.text import summary
+from attentest.targets.adapt.objects.unregistered import unregistered
 from attentest.targets.adapt.parameters.building import DISTINCT
 from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.constants.numbers_read import HEAD_WIDTH_CODE
@@ -77,6 +78,8 @@ def trial(built: Building, *, shared: bool = False) -> str:
         return summary(failure, 160)
     if not isinstance(module, nn.Module):
         return f"it makes a {type(module).__name__}, and no torch.nn.Module"
+    if reason := unregistered(module):
+        return reason
     if not any(True for _ in module.parameters()):
         return (
             "it holds no parameters: its parts are handed to it, and these are numbers and no parts"

@@ -30,7 +30,7 @@ def with_one_sequence(backend: B) -> B:
     be one of a mistake.
     """
     if not backend.limits.cross:
-        refusal = _refusal_of_contexts(backend)
+        refusal = refusal_of_contexts(backend)
         said = OF_CONTEXTS.format(refusal)
         return limited(backend, backend.limits, said) if refusal else backend
     refusal = _refusal(backend)
@@ -62,10 +62,11 @@ def _refusal(backend: Backend) -> str:
     return ""
 
 
-def _refusal_of_contexts(backend: Backend) -> str:
+def refusal_of_contexts(backend: Backend, *, joined: bool = True) -> str:
     """Return how a context of another length than the queries fails, "" where it does not.
 
-    Where one argument is key and value, the clauses give the queries for all three.
+    Where one argument is key and value, as it is where they are `joined`, the clauses give the
+    queries for all three.
     """
     if "multi_head_attention" not in backend.components:
         return ""
@@ -74,8 +75,8 @@ def _refusal_of_contexts(backend: Backend) -> str:
         with undisturbed():
             part = backend.build("multi_head_attention", SIZES)
             for keys in (3, 5):
-                query, key, *_ = _inputs("multi_head_attention", keys)
-                part(query, key, key, None)
+                query, key, value, _ = _inputs("multi_head_attention", keys)
+                part(query, key, key if joined else value, None)
     except Exception as failure:  # code that a user wrote may raise anything
         return summary(failure) if keys > 3 else ""
     return ""

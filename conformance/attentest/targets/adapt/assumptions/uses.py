@@ -1,5 +1,8 @@
 """The limits that a backend is assumed to have by its use, each in a module of its own."""
 
+from typing import Any
+
+from attentest.targets.adapt.assumptions.calls_of_one import with_calls_of_one_sequence
 from attentest.targets.adapt.assumptions.devices import B, with_one_device
 from attentest.targets.adapt.assumptions.one_sequence import with_one_sequence
 from attentest.targets.adapt.assumptions.promoted import with_own_precisions
@@ -16,8 +19,8 @@ _LIMITS = (
 )
 
 
-def limited_by_use(backend: B, reading: Reading) -> B:
-    """Return the inferred `backend` within the limits that its use is assumed to have.
+def limited_by_use(backend: B, reading: Reading, thing: Any = None) -> B:
+    """Return the inferred `backend` of `thing` within the limits that its use is assumed to have.
 
     Nothing is assumed where the user is strict, or of a backend that was written and not inferred.
     """
@@ -25,4 +28,4 @@ def limited_by_use(backend: B, reading: Reading) -> B:
         return backend
     for limit in _LIMITS:
         backend = limit(backend)
-    return backend
+    return with_calls_of_one_sequence(backend, thing)

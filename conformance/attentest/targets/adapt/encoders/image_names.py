@@ -18,6 +18,10 @@ _CHANNELS = words(
     "numinputchannels"
 )
 _LOOSE_CHANNELS = words("channels inchannels inputchannels cin inch inc channel inchannel cdim")
+PAIRS = words("patchessize patchesresolution patchesshape")
+"""Sizes of patches in a group of settings, as in `config.patches["size"]`: a height and a width."""
+PAIR = (16, 16)
+"""The usual size of patches, of images that are usually 224 by 224 there."""
 SHAPES = [*IMAGE_SIZE, *PATCH_SIZE]
 """Settings that may be given as a shape, with an axis for the height and one for the width."""
 IMAGES: Mapping[str, int] = {

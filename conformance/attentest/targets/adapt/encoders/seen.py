@@ -1,5 +1,6 @@
 """One call of a class that embeds its tokens itself, as its layers show it."""
 
+import re
 from collections.abc import Callable
 from contextlib import ExitStack
 from functools import partial
@@ -9,6 +10,7 @@ from torch import Tensor, nn
 
 from attentest.targets.adapt.encoders.stack import is_same, replaced
 from attentest.targets.adapt.parameters.units import squeezed
+from attentest.targets.adapt.reading import Unclear
 
 
 class Seen:
@@ -54,3 +56,23 @@ class Seen:
         if self.output is not None and args and args[0] is self.output:
             self.norm = path
         return call(*args, **named)
+
+
+class Uncalled(Unclear):
+    """Layers that no call of their class reached as it should; its text is the question."""
+
+
+def uncalled(name: str, where: str, failure: str, longest: int) -> Uncalled:
+    """Return the question about the layers at `where`; `longest` is the greatest length."""
+    fixed = "size" in failure and re.search(rf"\b{longest}\b", failure)
+    return Uncalled(
+        f"{name} embeds its tokens itself, and its layers ({where}) could not be called through "
+        f"it: {failure}.{FIXED_LENGTH * bool(fixed)} Name the class of its layers alone, with --as "
+        f"encoder, or its parts one by one."
+    )
+
+
+FIXED_LENGTH = (
+    " Its code seems to take sequences of its greatest length alone, as a table of positions that "
+    "is added whole does: cut it to the length of the input, as in pe[:, : x.size(1)]."
+)

@@ -28,6 +28,7 @@ from attentest.targets.adapt.encoders.images import (
 from attentest.targets.adapt.encoders.leaving import demand_output
 from attentest.targets.adapt.encoders.mixing import demand_separate_samples
 from attentest.targets.adapt.encoders.pooling import pooling_of
+from attentest.targets.adapt.encoders.shared_layers import with_own_layers
 from attentest.targets.adapt.encoders.wrapping import (
     Wrapping,
     is_list,
@@ -54,6 +55,8 @@ _IN_LAYERS = (
 """Components that a part of the name of a stack may say, as in "PreLayerNormModel"."""
 
 
+_MORE = 3
+"""The most rows that a table has besides those of the vocabulary: for padding and a mask."""
 _OF_IMAGES = (
     "{0} takes images, and its layers are what can be judged of it: no call with images of the "
     "usual sizes showed how they get their rows. Name the class of its layers, {1}, or of its "
@@ -144,11 +147,26 @@ class _Found:
 
     @classmethod
     def of(cls, thing: type[nn.Module], reading: Reading) -> "_Found | None":
-        """Build `thing`; None where that fails, or where it holds no list or several."""
+        """Build `thing`; None where that fails, or where it holds no list or several.
+
+        One layer for all depths is a list of them too, where assumptions are allowed.
+        """
+        try:
+            with undisturbed():
+                built = _buildable(varied(thing, _SIDES[reading.component == "decoder"], reading))
+        except Exception:  # code that a user wrote may raise anything: it is no encoder then
+            return None
+        if (found := cls._of(built, reading)) is not None or reading.strict:
+            return found
+        shared = (cls._of(one, reading) for one in with_own_layers(built))
+        return next(filter(None, shared), None)
+
+    @classmethod
+    def _of(cls, built: Construction, reading: Reading) -> "_Found | None":
+        """Return what is `built`; None where that fails, or where it holds no list or several."""
         try:
             with undisturbed():
                 decodes = reading.component == "decoder"
-                built = _buildable(varied(thing, _SIDES[decodes], reading))
                 widths = [one * DISTINCT.d_model for one in RATIOS]
                 widths += inner_widths(built(DISTINCT), DISTINCT)
                 for tried in [DISTINCT, *(DISTINCT.but(d_ff=one) for one in dict.fromkeys(widths))]:
@@ -175,9 +193,13 @@ class _Found:
 
     @property
     def tables(self) -> list[Unit]:
-        """The tables of tokens outside of the layers."""
+        """The tables of tokens outside of the layers, which may have some rows more."""
         rows = [self.sizes.source_vocabulary]
         rows += [self.sizes.target_vocabulary] * (self.component == "decoder")
+        more = [rows[0] + one for one in range(1, _MORE + 1)]
+        return self._tables_of(rows) or self._tables_of(more)
+
+    def _tables_of(self, rows: Sequence[int]) -> list[Unit]:
         shapes = [{one, self.sizes.d_model} for one in rows]
         return [
             unit

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from attentest.targets.adapt.code import Inner
 from attentest.targets.adapt.components import squashed
 from attentest.targets.adapt.computed_values import MASKED_PLACES, OTHER_IDS, other_ids
-from attentest.targets.adapt.encoders.seen import Seen
+from attentest.targets.adapt.encoders.seen import Seen, uncalled
 from attentest.targets.adapt.encoders.stack import KEEP, EmbeddedStack, is_same, replaced
 from attentest.targets.adapt.masks import is_length
 from attentest.targets.adapt.names import ROLES
@@ -268,11 +268,7 @@ class Wrapping:
                 return {"norm": seen.norm} | ({"sequence_first": True} if first else {})
             failure = "its layers are not called with (B, L, D)"
         where = ".".join(filter(None, (self.path, self.layers)))
-        raise Unclear(
-            f"{self.name} embeds its tokens itself, and its layers ({where}) could not "
-            f"be called through it: {failure}. Name the class of its layers alone, with --as "
-            f"encoder, or its parts one by one."
-        )
+        raise uncalled(self.name, where, failure, self.sizes.max_length)
 
     def _is_over_keys(self, own: str) -> bool:
         return bool(self.memory) and of_source(squashed(own))

@@ -17,8 +17,8 @@ class Fields(Generic[F]):
     `fill` returns the filling of a field by its name, None for a field that nothing says;
     `value` what a filling gives. A field that is None is not there, as for `hasattr`, unless it is
     one of `unknown`, the stand-ins of fields that have to be there. `asked` is True where the truth
-    of a stand-in was asked for: it is a switch, and `truth` is the answer. `lacking` is the field
-    without which what is built cannot be.
+    of a stand-in was asked for: it is a switch, and `truth` is the answer; `compared` says that it
+    was compared with something else. `lacking` is the field without which what is built cannot be.
     """
 
     fill: Callable[[str], F | None]
@@ -29,6 +29,7 @@ class Fields(Generic[F]):
     unknown: Mapping[str, "Fields[F]"] = field(default_factory=dict)
     truth: bool = True
     asked: bool = False
+    compared: bool = False
     lacking: str = ""
 
     def __bool__(self) -> bool:
@@ -38,6 +39,7 @@ class Fields(Generic[F]):
     def __eq__(self, other: object) -> bool:
         if isinstance(other, bool):  # `before == self.normalize_before` asks for the truth
             return bool(self) == other
+        self.compared = True
         return self is other
 
     __hash__ = object.__hash__
@@ -75,6 +77,11 @@ class Fields(Generic[F]):
             raise error(name)
         self.found[name] = filling
         return self.value(filling)
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether nothing was read or asked of it: it is put somewhere, and no more."""
+        return not (self.found or self.missing or self.asked or self.compared)
 
     @property
     def make(self) -> Callable[..., Any]:

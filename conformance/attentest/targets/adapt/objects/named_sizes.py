@@ -1,18 +1,41 @@
-"""Sizes that the words of names say, where no list of names has them."""
+"""Sizes that the words of names say, or the uses of arguments, where no list has the names."""
 
 import inspect
-from collections.abc import Collection, Mapping
+import re
+from collections.abc import Callable, Collection, Mapping
 from functools import partial
 from operator import attrgetter
+from typing import Any
 
 from attentest.targets.adapt.components import part_named, squashed
 from attentest.targets.adapt.encoders.image_names import is_of_images
 from attentest.targets.adapt.fillings import NEEDED, STACKS, Filling, filling_of, sizes_known
 from attentest.targets.adapt.reading import Reading
+from attentest.targets.language_models.construction.uses import USED, size_by_use
 from attentest.targets.models.size_names import LONE_WIDTHS, ROWS, size_by_words
 from attentest_spec.components import inside
 
 _TABLES = ("source_vocabulary", "target_vocabulary")
+
+
+_OF_A_MODEL = re.compile(r"^(albert|bert|vit|transformer|trm)_", re.IGNORECASE)
+"""The name of a model before that of a field, as in `bert_num_heads`."""
+
+
+def sizes_by_name_or_use(
+    thing: Callable[..., Any], component: str, unknown: Collection[str], known: Collection[str]
+) -> dict[str, Filling]:
+    """Return the sizes that the words of names say, and in a stack the uses of the arguments."""
+    found = sizes_by_words(component, unknown, known)
+    if component not in STACKS:
+        return found
+    used = {own: size_by_use(thing, own) for own in unknown if own not in found}
+    once = {*known}.union(*(one.settles for one in found.values())) & {"heads", "layers"}
+    return found | {own: _size(one) for own, one in used.items() if one in USED and one not in once}
+
+
+def _size(size: str) -> Filling:
+    return Filling(size, attrgetter(size), frozenset([size]), f"sizes.{size}")
 
 
 def sizes_by_words(
@@ -33,11 +56,7 @@ def sizes_by_words(
         if part_named(own) in named
         if squashed(own) not in LONE_WIDTHS or "d_model" not in known
     }
-    return {
-        own: Filling(size, attrgetter(size), frozenset([size]), f"sizes.{size}")
-        for own, size in found.items()
-        if size in sizes
-    }
+    return {own: _size(size) for own, size in found.items() if size in sizes}
 
 
 def numbers_by_words(
@@ -69,6 +88,9 @@ def filling_of_field(
     held = [name, *known]
     if (found := filling_of(name, plain(name), component, reading, held)) is not None:
         return found
+    short = _OF_A_MODEL.sub("", name)
+    if short and short != name:
+        return filling_of_field(short, component, reading, [_OF_A_MODEL.sub("", n) for n in known])
     others = (filling_of(one, plain(one), component, reading, held) for one in known)
     said = sizes_by_words(component, [name], ()).get(name)
     taken = sizes_known(others) | {"max_length"}

@@ -6,6 +6,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from attentest.targets.adapt.objects.unregistered import unregistered
 from attentest.targets.adapt.parameters.layers import Lost
 from attentest.targets.adapt.parameters.units import squeezed, units
 from attentest.targets.adapt.parameters.words import projections
@@ -65,6 +66,8 @@ def _with_parameters(module: Any) -> nn.Module:
     if not isinstance(module, nn.Module):
         raise Lost(f"what is built is no torch.nn.Module but a {type(module).__name__}")
     parameters = list(module.parameters())
+    if reason := unregistered(module):
+        raise Lost(reason)
     if not parameters:
         raise Lost("the module holds no parameters")
     if any(nn.parameter.is_lazy(one) for one in parameters):

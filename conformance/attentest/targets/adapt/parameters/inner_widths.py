@@ -1,5 +1,6 @@
 """The inner width of a feed-forward network whose constructor is not given it."""
 
+import inspect
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from math import gcd
@@ -8,7 +9,7 @@ from typing import NamedTuple
 from torch import nn
 
 from attentest.targets.adapt.code import Code
-from attentest.targets.adapt.construction import unrounded
+from attentest.targets.adapt.construction import Construction, unrounded
 from attentest.targets.adapt.probing import SIZES, Probe, undisturbed
 from attentest.targets.adapt.reading import Unclear
 from attentest_spec import Limits, Sizes, Table
@@ -171,13 +172,18 @@ def shared_inner(probe: Probe, table: Table) -> float | None:
     return float(shared / other)
 
 
-def demand_inner_width(code: Code, probe: Probe, table: Table) -> None:
-    """Raise Unclear where the inner width is not the one that the code is built with.
+def sets_inner_width(code: Code, probe: Probe, table: Table) -> bool:
+    """Say whether an argument is the inner width; Unclear where it is another than was given.
 
-    Matrices may be square, as wide as the model whatever that is.
+    Matrices may be square, as wide as the model whatever that is, and an object of settings may
+    have a field of that name that no code reads.
     """
+    if "d_ff" not in code.known:
+        return False
     width = _inner_width(probe.built, table, SIZES.d_model)
     wide = _inner_width(_built(code, _OTHER_INNER), table, SIZES.d_model)
+    if wide == width and wide not in (SIZES.d_ff, None) and _is_of_settings(code):
+        return False
     square = wide == width == SIZES.d_model
     if width not in (None, SIZES.d_ff) and not square:
         raise Unclear(
@@ -187,3 +193,15 @@ def demand_inner_width(code: Code, probe: Probe, table: Table) -> None:
             "it the width that leads to sizes.d_ff.",
             attempts=unrounded(code.construction),
         )
+    return True
+
+
+def _is_of_settings(code: Code) -> bool:
+    """Say whether the inner width is a field of settings, and no argument of its own."""
+    held = code.construction.fillings.values() if code.construction is not None else ()
+    made = [one.value for one in held if "d_ff" in one.settles]
+    return bool(made) and all(
+        isinstance(one, Construction)
+        and not (inspect.isclass(one.make) and issubclass(one.make, nn.Module))
+        for one in made
+    )

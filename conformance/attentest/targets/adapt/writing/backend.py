@@ -23,6 +23,7 @@ from attentest.targets.adapt.names import MASKS
 from attentest.targets.adapt.parameters.telling import lines as table_lines
 from attentest.targets.adapt.probing import SIZES
 from attentest.targets.adapt.wrappers.lazy import LAZY_SOURCE, materialised
+from attentest.targets.adapt.wrappers.own_layers import OWN_LAYERS_SOURCE, own_layers
 from attentest.targets.adapt.writing.values import Expression, Writer
 from attentest.targets.constants.copies import COPIES_SOURCE, copied
 from attentest.targets.layout import folded
@@ -127,10 +128,15 @@ class Written:
         """Return the call of a constructor as an expression of `sizes`."""
         given = self._given(how.fillings)
         made = self.writer.call(self._copy(function, how.constants), (), given)
-        if not how.is_lazy:
-            return made
-        self.helpers["lazy"] = LAZY_SOURCE.strip()
-        return self.writer.call(materialised.__name__, [Expression(made), Expression("sizes")], {})
+        if how.is_lazy:
+            self.helpers["lazy"] = LAZY_SOURCE.strip()
+            of_sizes = [Expression(made), Expression("sizes")]
+            made = self.writer.call(materialised.__name__, of_sizes, {})
+        if how.shared:
+            self.helpers["own layers"] = OWN_LAYERS_SOURCE.strip()
+            of_layers = [Expression(made), how.shared, Expression("sizes.layers")]
+            made = self.writer.call(own_layers.__name__, of_layers, {})
+        return made
 
     def _copy(self, function: str, constants: Mapping[str, Filling]) -> str:
         """Return the copy of `function` whose `constants` are sizes; itself for none."""

@@ -28,6 +28,7 @@ from attentest.targets.adapt.encoders.stack import STACK_SOURCE
 from attentest.targets.adapt.makers.maker import CODE, Maker
 from attentest.targets.adapt.names import MASKS
 from attentest.targets.adapt.probing import undisturbed
+from attentest.targets.adapt.wrappers.own_layers import OWN_LAYERS_SOURCE
 from attentest.targets.adapt.writing.values import Expression, Writer, tensor
 from attentest.targets.constants.copies import COPIES_SOURCE
 from attentest_spec import COMPONENTS, Sizes
@@ -61,6 +62,8 @@ class Script:
         inner = self.code.inner
         helper = [STACK_SOURCE, ""] if inner is not None and inner.stack else []
         helper += [COPIES_SOURCE, ""] * bool(self.code.constants)
+        built = self.code.construction
+        helper += [OWN_LAYERS_SOURCE, ""] * (built is not None and bool(built.shared))
         helper += [self.code.wrapper.source, ""] if self.code.wrapper is not None else []
         ready = "torch.set_printoptions(precision=8)"
         return "\n".join([*plain, "", *rest, "", *helper, ready, *body])

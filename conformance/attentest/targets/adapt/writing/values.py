@@ -14,6 +14,7 @@ from torch import Tensor
 from attentest.harness.reproduction import numbers
 from attentest.targets.adapt.construction import Construction
 from attentest.targets.adapt.fillings import Filling
+from attentest.targets.adapt.wrappers.own_layers import own_layers
 from attentest.targets.constants.copies import copied
 from attentest.targets.origin import origin
 from attentest_spec import Sizes
@@ -85,7 +86,10 @@ class Writer:
             else one.value(sizes)
             for own, one in how.fillings.items()
         }
-        return self.call(self.copy(function, how.constants, sizes), (), named)
+        made = self.call(self.copy(function, how.constants, sizes), (), named)
+        if not how.shared:
+            return made
+        return self.call(own_layers.__name__, [Expression(made), how.shared, sizes.layers], {})
 
     def copy(self, function: str, constants: Mapping[str, Filling], sizes: Sizes) -> str:
         """Return the copy of `function` whose `constants` are `sizes`; itself for none."""

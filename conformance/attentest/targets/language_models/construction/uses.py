@@ -50,6 +50,16 @@ def size_by_use(thing: Any, own: str, default: Any = inspect.Parameter.empty) ->
     return _only(_sizes(thing, own, 0)) if counted and not _NO_SIZE.search(own) else ""
 
 
+USED = ("d_model", "heads", "d_ff", "layers")
+"""The sizes that the uses of an argument show in a model of any number of sides."""
+
+
+def codes_by_use(thing: Any, own: str, parameter: inspect.Parameter) -> list[str]:
+    """Return the expression of the size that an argument is by its uses, none for no such one."""
+    found = size_by_use(thing, own, parameter.default)
+    return [f"sizes.{found}"] if found in USED else []
+
+
 def field_by_use(top: Any, own: str) -> str:
     """Return the size that the field `own` of settings is by its uses in the file of `top`."""
     if not inspect.isclass(top) or _NO_SIZE.search(own):
