@@ -64,3 +64,21 @@ def test_switch_that_hides_later_positions_is_read(tmp_path: Path, code: str) ->
 
 def test_switch_that_the_user_gives_is_judged(tmp_path: Path) -> None:
     adapted(tmp_path, "SelfAttention", CODE.replace("triu(1)", "triu(2)"), given={"causal": False})
+
+
+NORMED = (
+    CODE.replace(
+        "self.heads, self.causal", "self.norm = nn.LayerNorm(dim)\n        self.heads, self.causal"
+    )
+    .replace("def forward(self, x):", "def forward(self, x):\n        whole, x = x, self.norm(x)")
+    .replace("return self.to_out((scores", "return whole + self.to_out((scores")
+)
+
+
+def test_switch_of_attention_with_a_norm_and_a_residual_is_read(tmp_path: Path) -> None:
+    adapted(tmp_path, "SelfAttention", NORMED)
+
+
+def test_wrong_switch_of_attention_with_a_norm_is_asked_about(tmp_path: Path) -> None:
+    with pytest.raises(Unclear):
+        adapted(tmp_path, "SelfAttention", NORMED.replace("triu(1)", "triu(2)"))

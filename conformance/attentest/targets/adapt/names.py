@@ -123,7 +123,7 @@ WIDTH = words(
     "encoderdim decoderdim embeddingdims embeddingsdims "
     "querydim contextdim dimensionality attentiondim dhid encodingdim e embeddingssize "
     "embeddingsdim dcross crossdim dcontext normshape ffnnuminput ffnnuminputs hidinfeatures "
-    "mlminfeatures nspinfeatures parametersshape parametershape paramshape featureshape"
+    "mlminfeatures nspinfeatures parametersshape parametershape paramshape featureshape kvdim qdim"
 )
 """The width of the model, input and output widths included."""
 
