@@ -3,7 +3,7 @@
 import inspect
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 from attentest.targets.adapt.components import squashed
 from attentest.targets.adapt.names import WIDTH, words
@@ -45,6 +45,17 @@ LAST = words(
 )
 """Names of the last rate, or of its ratio to the greatest one."""
 
+FIRST = words("warmupstartlr warmupinitlr startwarmuplr warmupstartrate warmupstartfactor")
+"""Names of the rate that a warm-up begins with, or of its ratio to the greatest one."""
+
+AFTER = words(
+    "lrscheduler afterscheduler scheduler basescheduler mainscheduler nextscheduler schedulerafter"
+)
+"""Names of the scheduler that goes on after a warm-up."""
+
+OF_WARMUPS = words("totalepoch totalepochs epochs numepochs totalsteps numsteps steps totaliters")
+"""Names of the length of a warm-up in what is called a warm-up."""
+
 METHODS = ("__call__", "rate", "get_lr", "lr", "get_rate", "lr_at", "learning_rate", "get")
 """Methods that take a step, the likeliest first."""
 
@@ -77,6 +88,9 @@ class _Read(Protocol):
     @property
     def optimizer(self) -> str: ...
 
+    @property
+    def fixed(self) -> Mapping[str, Any]: ...
+
 
 def _attempts(own: str, roles: Mapping[str, str]) -> list[Attempt]:
     """Return what the argument `own`, which alone has no meaning, may be: the last step, or 1."""
@@ -88,7 +102,7 @@ def require_sizes(
     own: str, found: _Read, arguments: Mapping[str, inspect.Parameter], reading: Reading
 ) -> None:
     """Raise Unclear where an argument has no meaning, or none is the warm-up."""
-    known = {*found.roles.values(), found.optimizer, *reading.given}
+    known = {*found.roles.values(), found.optimizer, *found.fixed, getattr(found, "after", "")}
     missing = [
         one
         for one, what in arguments.items()
