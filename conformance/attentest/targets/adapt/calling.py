@@ -15,6 +15,7 @@ from attentest.targets.adapt.adapter import Adapter
 from attentest.targets.adapt.advice.refused_masks import refusal
 from attentest.targets.adapt.code import Code
 from attentest.targets.adapt.components import squashed
+from attentest.targets.adapt.construction import Construction
 from attentest.targets.adapt.encoders.mask_uses import shows_otherwise
 from attentest.targets.adapt.encoders.repeated import SENTENCE, demand_query
 from attentest.targets.adapt.encoders.stack import KEEP
@@ -27,12 +28,13 @@ from attentest.targets.adapt.layouts import (
 )
 from attentest.targets.adapt.limits import built
 from attentest.targets.adapt.masks import Style, is_length
-from attentest.targets.adapt.objects.mask_holders import holders_of
+from attentest.targets.adapt.objects.mask_holders import all_holders
 from attentest.targets.adapt.objects.own_masks import without_own_mask
 from attentest.targets.adapt.options import demand_lengths_left_out
 from attentest.targets.adapt.probing import Probe
 from attentest.targets.adapt.reading import Attempt, Contrary, Misused, Reading, Uncallable, Unclear
 from attentest.targets.adapt.ungiven import (
+    always_given,
     hides_all,
     needed_masks,
     own_order,
@@ -63,7 +65,9 @@ def doubtful(said: Iterable[str]) -> list[str]:
 def adapter_of(code: Code, reading: Reading) -> tuple[Probe, Adapter, list[str]]:
     """Return the adapter that calls the code, what it was found with, and what to say of it."""
     carried = arguments.read(code.name, code.component, code.signature, reading)
-    holders = holders_of(code.signature.parameters, code.thing)
+    fillings = code.construction.fillings.values() if code.construction else ()
+    parts = [one.value.make for one in fillings if isinstance(one.value, Construction)]
+    holders = all_holders(code.signature.parameters, code.thing, parts)
     layout = layouts(code.component)[0]
     adapter = Adapter(code.component, code.signature, carried, layout, holders=holders)
     probe, adapter, keys, how = _with_layout(code, adapter, reading)
@@ -74,7 +78,8 @@ def adapter_of(code: Code, reading: Reading) -> tuple[Probe, Adapter, list[str]]
         demand_query(code.name, probe, adapter)
     adapter, alone = without_own_mask(code.name, probe, adapter, reading)
     adapter, said = _masked(probe, adapter, code, reading, keys)
-    said += [*alone, *needed_masks(adapter)]
+    adapter, always = always_given(probe, adapter)
+    said += [*alone, *always, *needed_masks(adapter)]
     said += demand_sum(code.name, probe, adapter)
     if carried.repeated:
         every = [one for one in code.signature.parameters if one in carried.repeated]

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from attentest.targets.adapt import masks
 from attentest.targets.adapt.adapter import Adapter
+from attentest.targets.adapt.advice.own_order import mask_for_order
 from attentest.targets.adapt.code import Code
 from attentest.targets.adapt.components import squashed
 from attentest.targets.adapt.names import EPSILON, KEY_WIDTH, MASKS, OFF, words
@@ -119,6 +120,23 @@ def needed_masks(adapter: Adapter) -> list[str]:
         return []
     own = " and ".join(names)
     return [f"assumed that every call gives {own}: without, as its signature allows, it raises"]
+
+
+def always_given(probe: Probe, adapter: Adapter) -> tuple[Adapter, list[str]]:
+    """Return `adapter` with a mask that is always given, where a call without one has another.
+
+    It has no default, and None hides later positions.
+    """
+    own = mask_for_order(probe, adapter)
+    if not own or adapter.signature.parameters[own].default is not inspect.Parameter.empty:
+        return adapter, []
+    return replace(adapter, needs_mask=(*adapter.needs_mask, own)), [_ALWAYS.format(own)]
+
+
+_ALWAYS = (
+    "assumed that every call gives {}, which has no default: None in its place hides later "
+    "positions"
+)
 
 
 def _giving(adapter: Adapter, needed: Sequence[str]) -> list[Adapter]:

@@ -201,8 +201,8 @@ def adapt_sampler(
         left_out = bool(shared) and shared not in reading.arguments.values()
         sampler, doubts = _tried(Sampler(function, roles, fixed=fixed, left_out=left_out), name)
         if sampler.left_out:
-            said = _LEFT_OUT + _KEPT * ("top_p" in roles)
-            doubts = [*doubts, said.format(shared, shared)]
+            left = _LEFT_OUT + _KEPT * ("top_p" in roles)
+            doubts = [*doubts, left.format(shared, shared)]
         if doubts and (more := _unread(function, {*roles.values(), *fixed})):
             raise Unclear(
                 f"Without filters {name} gives no softmax, and nothing says what {more} does. Fix "
