@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from mistaken_code import adapted, broken, edited
+from mistaken_code import adapted, asked, broken, edited
 
 CODE = """
 import torch
@@ -65,3 +65,56 @@ def test_mistakes_with_a_mask_in_an_attribute_are_detected(
 ) -> None:
     mistaken = edited(CODE, (right, wrong))
     assert broken(adapted(tmp_path, "FullAttention", mistaken, component="attention"), *SLUGS)
+
+
+LAYER = f"""{CODE}
+
+class AttentionLayer(nn.Module):
+    def __init__(self, attention, d_model, n_heads):
+        super().__init__()
+        self.inner_attention, self.n_heads = attention, n_heads
+        self.query, self.key = nn.Linear(d_model, d_model), nn.Linear(d_model, d_model)
+        self.value, self.out = nn.Linear(d_model, d_model), nn.Linear(d_model, d_model)
+
+    def forward(self, queries, keys, values, attn_mask):
+        B, L, _ = queries.shape
+        parts = (self.query(queries), self.key(keys), self.value(values))
+        q, k, v = (one.view(B, one.shape[1], self.n_heads, -1) for one in parts)
+        found, weights = self.inner_attention(q, k, v, attn_mask)
+        return self.out(found.view(B, L, -1)), weights
+
+
+class EncoderLayer(nn.Module):
+    def __init__(self, attention, d_model, d_ff):
+        super().__init__()
+        self.attention = attention
+        self.inner, self.outer = nn.Linear(d_model, d_ff), nn.Linear(d_ff, d_model)
+        self.norm1, self.norm2 = nn.LayerNorm(d_model), nn.LayerNorm(d_model)
+
+    def forward(self, x, attn_mask=None):
+        x = self.norm1(x + self.attention(x, x, x, attn_mask=attn_mask)[0])
+        return self.norm2(x + self.outer(self.inner(x).relu()))
+"""
+OF_LAYERS = ("multi_head_attention.formula", "attention.masked-keys-ignored")
+
+
+def test_attention_that_is_given_to_a_layer_says_how_its_mask_is_held(tmp_path: Path) -> None:
+    assert not broken(adapted(tmp_path, "AttentionLayer", LAYER), *OF_LAYERS)
+
+
+def test_wrong_layer_around_given_attention_is_detected(tmp_path: Path) -> None:
+    mistaken = edited(LAYER, ("self.key(keys), self.value", "self.key(keys), self.key"))
+    assert broken(adapted(tmp_path, "AttentionLayer", mistaken), *OF_LAYERS)
+
+
+def test_layer_gets_attention_with_heads_that_gets_attention(tmp_path: Path) -> None:
+    question = asked_of(tmp_path, "EncoderLayer", LAYER)
+    assert "--give attn_mask=None" in question
+    read = adapted(tmp_path, "EncoderLayer", LAYER, given={"attn_mask": None})
+    assert not broken(read, "encoder.layer-formula")
+
+
+def asked_of(folder: Path, name: str, source: str) -> str:
+    """Return the question about `name` in a file with `source`."""
+    (folder / "own.py").write_text(source)
+    return asked(f"{folder / 'own.py'}:{name}")

@@ -65,8 +65,7 @@ def doubtful(said: Iterable[str]) -> list[str]:
 def adapter_of(code: Code, reading: Reading) -> tuple[Probe, Adapter, list[str]]:
     """Return the adapter that calls the code, what it was found with, and what to say of it."""
     carried = arguments.read(code.name, code.component, code.signature, reading)
-    fillings = code.construction.fillings.values() if code.construction else ()
-    parts = [one.value.make for one in fillings if isinstance(one.value, Construction)]
+    parts = list(_parts(code.construction))
     holders = all_holders(code.signature.parameters, code.thing, parts)
     layout = layouts(code.component)[0]
     adapter = Adapter(code.component, code.signature, carried, layout, holders=holders)
@@ -96,6 +95,14 @@ def adapter_of(code: Code, reading: Reading) -> tuple[Probe, Adapter, list[str]]
     lies = f"tensors: {adapter.layout.words} ({how}); it returns {adapter.returns.words}"
     given = " and as you say" if set(reading.arguments) & set(carried.roles) else ""
     return probe, adapter, [f"{carried.words} (by the signature{given})", lies, *said]
+
+
+def _parts(made: object) -> Iterator[object]:
+    """Yield what makes the parts that are given to a constructor, and the parts of these."""
+    for one in made.fillings.values() if isinstance(made, Construction) else ():
+        if isinstance(one.value, Construction):
+            yield one.value.make
+            yield from _parts(one.value)
 
 
 def _forgets_input(probe: Probe, adapter: Adapter) -> bool:
