@@ -58,7 +58,27 @@ class NoamScheduler(Base):
         rising = number * self.warmup**-1.5
         return self.factor * self.hidden_size**-0.5 * min(number**-0.5, rising)
 """
-CODE = {"WarmUpScheduler": AROUND, "GradualWarmupScheduler": NAMED, "NoamScheduler": BY_NUMBER}
+OF_ARRAYS = """
+import numpy as np
+
+
+class LambdaWarmUpCosineScheduler:
+    def __init__(self, warm_up_steps, lr_min, lr_max, lr_start, max_decay_steps):
+        self.warm, self.last, self.start = warm_up_steps, max_decay_steps, lr_start
+        self.least, self.most = lr_min, lr_max
+
+    def __call__(self, n, **kwargs):
+        if n < self.warm:
+            return (self.most - self.start) / self.warm * n + self.start
+        share = min((n - self.warm) / (self.last - self.warm), 1.0)
+        return self.least + 0.5 * (self.most - self.least) * (1 + np.cos(share * np.pi))
+"""
+CODE = {
+    "LambdaWarmUpCosineScheduler": OF_ARRAYS,
+    "WarmUpScheduler": AROUND,
+    "GradualWarmupScheduler": NAMED,
+    "NoamScheduler": BY_NUMBER,
+}
 FORMULA = "schedule.formula"
 
 
@@ -80,6 +100,7 @@ def test_schedules_with_other_schedules_are_judged(tmp_path: Path, name: str) ->
             "min(1.0, self.last_epoch / self.total_epoch)",
             "self.last_epoch / self.total_epoch",
         ),
+        ("LambdaWarmUpCosineScheduler", "(self.last - self.warm)", "self.last"),
         ("NoamScheduler", "self.warmup**-1.5", "self.warmup**-0.5"),
     ],
 )

@@ -29,7 +29,7 @@ class Schedule:
     the argument that carries the step, `fixed` hold arguments, and `offset` is added to a step.
     `sets` says that the method returns nothing and gives its optimiser the rate.
     `constants` of its module carry sizes, too, those of steps less `late`, and the `ends` are the
-    `last_rate`.
+    `last_rate`, and the `starts` are those of `fixed` that are the rate of the first step.
     """
 
     thing: Any
@@ -45,8 +45,7 @@ class Schedule:
     late: int = 0
     last_rate: float = 0.0
     sets: bool = False
-
-    starts = ()
+    starts: tuple[str, ...] = ()
 
     @property
     def sizes(self) -> frozenset[str]:

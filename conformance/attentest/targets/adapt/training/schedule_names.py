@@ -31,7 +31,8 @@ SIZES: Mapping[str, Sequence[str]] = {
     "total_steps": words(
         "totalsteps numtrainingsteps trainingsteps maxsteps maxiters lrdecayiters decaysteps "
         "total maxupdates tmax numsteps laststep trainsteps ttotal totaliters numtotalsteps "
-        "totalnumsteps totalupdates cosinecycleiters cosineiters cosinesteps cycleiters cyclesteps"
+        "totalnumsteps totalupdates cosinecycleiters cosineiters cosinesteps cycleiters cyclesteps "
+        "maxdecaysteps"
     ),
     "factor": words(
         "factor scale lrmul multiplier lr baselr maxlr peaklr initlr learningrate peak lrmax "
@@ -45,7 +46,9 @@ LAST = words(
 )
 """Names of the last rate, or of its ratio to the greatest one."""
 
-FIRST = words("warmupstartlr warmupinitlr startwarmuplr warmupstartrate warmupstartfactor")
+FIRST = words(
+    "warmupstartlr warmupinitlr startwarmuplr warmupstartrate warmupstartfactor lrstart startlr"
+)
 """Names of the rate that a warm-up begins with, or of its ratio to the greatest one."""
 
 AFTER = words(
@@ -72,6 +75,15 @@ def sizes_in(names: Iterable[str], reading: Reading) -> dict[str, str]:
         if size and size not in found.values() and name not in reading.given:
             found[name] = size
     return found
+
+
+def first_rates(arguments: Mapping[str, inspect.Parameter], reading: Reading) -> tuple[str, ...]:
+    """Return the arguments that are a first rate, and not 0 by default or as you say."""
+    return tuple(
+        own
+        for own, one in arguments.items()
+        if squashed(own) in FIRST and own not in reading.given and one.default not in (0, None)
+    )
 
 
 def last_rates(names: Iterable[str], reading: Reading) -> tuple[str, ...]:

@@ -14,10 +14,10 @@ from attentest.targets.adapt.components import squashed
 from attentest.targets.adapt.reading import Reading
 from attentest.targets.adapt.training.schedule_names import (
     AFTER,
-    FIRST,
     OF_WARMUPS,
     OPTIMIZERS,
     SIZES,
+    first_rates,
     sizes_in,
 )
 from attentest_spec import Sizes
@@ -221,8 +221,7 @@ def countings(thing: Any, reading: Reading) -> Iterator[Counting]:
     method = _method(thing) if inspect.isclass(thing) else "step"
     if not method or (inspect.isclass(thing) and _needs_more(getattr(thing, method))):
         return
-    starts = [one for one in made if squashed(one) in FIRST and one not in reading.given]
-    starts = [one for one in starts if arguments[one].default not in (0, None)]
+    starts = first_rates(arguments, reading)
     needed = [one for one in made if arguments[one].default is inspect.Parameter.empty]
     after = next((one for one in needed if squashed(one) in AFTER), "")
     fixed = {**reading.given, **dict.fromkeys(starts, 0.0)}
@@ -233,9 +232,7 @@ def countings(thing: Any, reading: Reading) -> Iterator[Counting]:
     for one in ways:
         more = {} if one is built else dict.fromkeys([*{*built} - {*one}], 1.0)
         for scaled in (False,) if "factor" in one.values() else (True, False):
-            yield Counting(
-                thing, optimizer, method, one, {**fixed, **more}, scaled, after, tuple(starts)
-            )
+            yield Counting(thing, optimizer, method, one, {**fixed, **more}, scaled, after, starts)
 
 
 def sets_rates(found: Counting, sizes: Sizes) -> bool:

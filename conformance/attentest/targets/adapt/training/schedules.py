@@ -32,6 +32,7 @@ from attentest.targets.adapt.training.schedule_names import (
     OPTIMIZERS,
     SIZES,
     STEP,
+    first_rates,
     require_sizes,
     sizes_in,
 )
@@ -195,7 +196,8 @@ def _calls(thing: Any) -> Iterator[tuple[str, inspect.Signature]]:
         yield "", inspect.signature(thing)
         return
     for method in METHODS:
-        if callable(found := thing.__dict__.get(method)):
+        held = (vars(one)[method] for one in thing.__mro__[:-1] if method in vars(one))
+        if callable(found := next(held, None)):
             signature = inspect.signature(found)
             _, *rest = signature.parameters.values()
             yield method, signature.replace(parameters=rest)
@@ -220,8 +222,11 @@ def _schedule(thing: Any, own: str, reading: Reading) -> Schedule:
         built = sizes_in([one for one in made if one != optimizer], reading)
         called = sizes_in(rest, reading)
         sets = method in [one for one, _ in steps_by_number(thing)]
-        given = dict(reading.given)
-        found = Schedule(thing, step, method, built, called, given, optimizer, sets=sets)
+        starts = first_rates({**made, **rest}, reading)
+        given = {**reading.given, **dict.fromkeys(starts, 0.0)}
+        found = Schedule(
+            thing, step, method, built, called, given, optimizer, sets=sets, starts=starts
+        )
         if not method and "warmup" not in called.values():
             constants, ends = constants_of(thing, reading)
             found = replace(found, constants=constants, ends=ends)
