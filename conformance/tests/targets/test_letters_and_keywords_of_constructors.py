@@ -83,3 +83,29 @@ def test_keywords_that_go_to_a_module_of_torch_are_none_of_its_parts(tmp_path: P
 def test_missing_residual_of_such_a_layer_is_detected(tmp_path: Path) -> None:
     mistaken = edited(LAYER, ("self.norm2(x + self.network(x))", "self.norm2(self.network(x))"))
     assert broken(adapted(tmp_path, "EncoderLayer", mistaken), "encoder.layer-formula")
+
+
+SHARED = """
+from torch import nn
+
+
+class FeedForward(nn.Module):
+    def __init__(self, dim, mult=4):
+        super().__init__()
+        dim_inner = int(mult * dim * 2 / 3)
+        self.both = nn.Linear(dim, dim_inner * 2)
+        self.outer = nn.Linear(dim_inner, dim)
+
+    def forward(self, x):
+        inner, gate = self.both(x).chunk(2, dim=-1)
+        return self.outer(nn.functional.gelu(gate) * inner)
+"""
+
+
+def test_two_thirds_of_a_ratio_are_given_three_halves_of_it(tmp_path: Path) -> None:
+    assert not broken(adapted(tmp_path, "FeedForward", SHARED), "feed_forward.formula")
+
+
+def test_mistake_in_such_a_network_is_detected(tmp_path: Path) -> None:
+    mistaken = edited(SHARED, ("gelu(gate) * inner", "gelu(gate) * gate"))
+    assert broken(adapted(tmp_path, "FeedForward", mistaken, anyway=True), "feed_forward.formula")

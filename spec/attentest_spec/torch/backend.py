@@ -42,6 +42,7 @@ from attentest_spec.recipes import RecipeBackend
 from attentest_spec.setting import Array
 from attentest_spec.sizes import Sizes
 from attentest_spec.torch.flops import count_flops
+from attentest_spec.torch.gradients import gradients_of
 from attentest_spec.torch.inventory import inventory
 from attentest_spec.torch.meta import OnMeta
 from attentest_spec.torch.pickles import pickled
@@ -291,7 +292,7 @@ class TorchPart:
             raise ValueError(f"the cotangent has the shape {given}, and the output {expected}")
         # Of a sum: torch imports seconds of symbolic algebra to look at a cotangent that is given.
         total = (output * cotangent.to(output.dtype)).sum()
-        found = torch.autograd.grad(total, wanted, allow_unused=True)
+        found = gradients_of(total, wanted)
         return [
             torch.zeros_like(one) if gradient is None else gradient
             for one, gradient in zip(wanted, found, strict=True)

@@ -231,6 +231,14 @@ def fixed(value: Any) -> Filling:
 _RATIO = "(sizes.d_ff + 0.5) / sizes.d_model"
 
 
+WIDER_RATIO = Filling(
+    "3/2 d_ff/d_model",
+    lambda sizes: (1.5 * sizes.d_ff + 0.5) / sizes.d_model,
+    frozenset(["d_ff"]),
+    "(1.5 * sizes.d_ff + 0.5) / sizes.d_model",
+)
+
+
 def _ratio(sizes: Sizes) -> float:
     """Return the ratio that int(width * ratio) makes the inner width of."""
     return (sizes.d_ff + 0.5) / sizes.d_model
