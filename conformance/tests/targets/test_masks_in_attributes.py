@@ -98,6 +98,14 @@ class EncoderLayer(nn.Module):
 OF_LAYERS = ("multi_head_attention.formula", "attention.masked-keys-ignored")
 
 
+@pytest.mark.parametrize("name", ["FullAttention", "AttentionLayer"])
+def test_mask_in_an_attribute_that_is_used_the_wrong_way_round_is_asked_about(
+    tmp_path: Path, name: str
+) -> None:
+    mistaken = edited(LAYER, ("(attn_mask.mask,", "(~attn_mask.mask,"))
+    assert "the wrong way round" in asked_of(tmp_path, name, mistaken)
+
+
 def test_attention_that_is_given_to_a_layer_says_how_its_mask_is_held(tmp_path: Path) -> None:
     assert not broken(adapted(tmp_path, "AttentionLayer", LAYER), *OF_LAYERS)
 

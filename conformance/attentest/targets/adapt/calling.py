@@ -35,6 +35,7 @@ from attentest.targets.adapt.probing import Probe
 from attentest.targets.adapt.reading import Attempt, Contrary, Misused, Reading, Uncallable, Unclear
 from attentest.targets.adapt.ungiven import (
     always_given,
+    demand_default_object,
     hides_all,
     needed_masks,
     own_order,
@@ -77,6 +78,7 @@ def adapter_of(code: Code, reading: Reading) -> tuple[Probe, Adapter, list[str]]
         demand_query(code.name, probe, adapter)
     adapter, alone = without_own_mask(code.name, probe, adapter, reading)
     adapter, said = _masked(probe, adapter, code, reading, keys)
+    demand_default_object(code.name, probe, adapter)
     adapter, always = always_given(probe, adapter)
     said += [*alone, *always, *needed_masks(adapter)]
     said += demand_sum(code.name, probe, adapter)

@@ -16,6 +16,7 @@ from attentest.targets.adapt.code import Code
 from attentest.targets.adapt.components import squashed
 from attentest.targets.adapt.names import EPSILON, KEY_WIDTH, MASKS, OFF, words
 from attentest.targets.adapt.probing import Probe, keys_of
+from attentest.targets.adapt.reading import Contrary
 
 MOST = 4
 """The largest number of arguments that are named; more are counted."""
@@ -120,6 +121,23 @@ def needed_masks(adapter: Adapter) -> list[str]:
         return []
     own = " and ".join(names)
     return [f"assumed that every call gives {own}: without, as its signature allows, it raises"]
+
+
+def demand_default_object(name: str, probe: Probe, adapter: Adapter) -> None:
+    """Raise Contrary where code makes the object of its mask by itself, and hides all with that.
+
+    A mask of order that is used the wrong way round hides every position from the last one.
+    """
+    own = adapter.arguments.roles.get("mask", "")
+    if own not in adapter.holders:
+        return
+    left = replace(adapter, needs_mask=[one for one in adapter.needs_mask if one != own])
+    found = probe.called(left, probe.given(left, joined=True))
+    if isinstance(found, Tensor) and not bool(found.isfinite().all()):
+        raise Contrary(
+            f"{name} gives no numbers for some position where its {own} is None: the mask that it "
+            f"makes then, or the given one, is used the wrong way round."
+        )
 
 
 def always_given(probe: Probe, adapter: Adapter) -> tuple[Adapter, list[str]]:
