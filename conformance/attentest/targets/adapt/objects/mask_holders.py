@@ -36,7 +36,7 @@ class InAttribute:
 
 
 Holder = type | InAttribute
-"""What makes an object of a mask."""
+"""A class of masks, or the attribute that an object has the mask in."""
 
 
 def attributes_of(called: Callable[..., Any], own: str) -> InAttribute | None:
