@@ -91,7 +91,8 @@ class Limits:
     on the CPU whatever the device of the tokens is, or where what is built stays on the device that
     it is built for, `dropout` is False where there is none,
     `odd_width` is False where an odd model width is refused, `least_width` is the smallest model
-    width that is not, `cross` is False where multi-head
+    width that is not, `least_head_width` the smallest width of a head
+    that is not, `cross` is False where multi-head
     attention has one input, which is query, key and value at once, and `inner` is the width of a
     feed-forward network's inner layer as a multiple of the model's, rounded down, where it is
     fixed, and `inner_width` that width itself where it is a constant. `inner_multiple` is the
@@ -149,6 +150,7 @@ class Limits:
     any_device: bool = True
     negative_ids: bool = False
     least_width: int = 1
+    least_head_width: int = 1
     rounded_heads: bool = False
     one_key_head: bool = False
 
@@ -180,6 +182,9 @@ class Limits:
                 1 if sizes.d_model % self.fewest_heads == 0 else self.fewest_heads
             )
             fitted = fitted.but(heads=self.fewest_heads, d_model=width)
+        head = fitted.d_model // max(1, fitted.heads)
+        if 0 < head < self.least_head_width:
+            fitted = fitted.but(d_model=fitted.d_model * -(-self.least_head_width // head))
         if 0 < fitted.d_model < self.least_width:
             fitted = fitted.but(d_model=fitted.d_model * -(-self.least_width // fitted.d_model))
         is_odd = fitted.d_model % 2 or fitted.d_model % (2 * fitted.heads) == fitted.heads

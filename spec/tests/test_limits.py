@@ -10,6 +10,8 @@ def test_sizes_are_fitted_to_the_limits() -> None:
     assert Limits(least_width=4).fitted(sizes) == sizes
     assert Limits(least_width=8, inner=4).fitted(sizes) == sizes.but(d_model=10, d_ff=40)
     assert Limits(least_width=4).fitted(sizes.but(d_model=3)) == sizes.but(d_model=6)
+    assert Limits(least_head_width=4).fitted(sizes.but(d_model=6, heads=3)).d_model == 12
+    assert Limits(least_head_width=4).fitted(sizes) == sizes
     assert Limits(inner_width=2048).fitted(sizes) == sizes.but(d_ff=2048)
     assert Limits(fewest_heads=2).fitted(sizes) == sizes.but(heads=2, d_model=10)
     assert Limits(fewest_heads=2).fitted(sizes.but(d_model=6)) == sizes.but(heads=2, d_model=6)

@@ -69,7 +69,10 @@ def _keywords(thing: type, name: str) -> dict[str, inspect.Parameter]:
         named = {one.partition("=")[0].strip() for one in given if "=" in one}
         open_ = list(extended)[placed:]
         found |= {own: extended[own] for own in open_ if own not in named}
-    return {**_of_parts(thing, source, name), **_of_groups(source, name), **found}
+    # nn.Module takes no keyword: nothing is handed on to parts where all of them go there too.
+    ends = bool(handed) and line[1:2] == [nn.Module]
+    parts = {} if ends else _of_parts(thing, source, name)
+    return {**parts, **_of_groups(source, name), **found}
 
 
 def _of_groups(source: str, name: str) -> dict[str, inspect.Parameter]:

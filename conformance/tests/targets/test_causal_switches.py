@@ -94,3 +94,21 @@ def test_switch_that_hides_nothing_is_judged_as_the_user_chooses(tmp_path: Path)
     assert not broken(adapted(tmp_path, "SelfAttention", code, choices=as_it_is), FORMULA)
     as_causal = {"attention_causality": "built-in"}
     assert broken(adapted(tmp_path, "SelfAttention", code, choices=as_causal), FORMULA)
+
+
+NORMED = (
+    CODE.replace(
+        "self.heads, self.causal", "self.norm = nn.LayerNorm(dim)\n        self.heads, self.causal"
+    )
+    .replace("def forward(self, x):", "def forward(self, x):\n        whole, x = x, self.norm(x)")
+    .replace("return self.to_out((scores", "return whole + self.to_out((scores")
+)
+
+
+def test_switch_of_attention_with_a_norm_and_a_residual_is_read(tmp_path: Path) -> None:
+    adapted(tmp_path, "SelfAttention", NORMED)
+
+
+def test_wrong_switch_of_attention_with_a_norm_is_asked_about(tmp_path: Path) -> None:
+    with pytest.raises(Unclear):
+        adapted(tmp_path, "SelfAttention", NORMED.replace("triu(1)", "triu(2)"))

@@ -53,3 +53,21 @@ def test_private_classes_are_definitions_where_no_public_one_is(tmp_path):
     assert [name for name, _ in definitions(load(tmp_path / "alone.py"))] == ["_Adam"]
     (tmp_path / "both.py").write_text(f"{ADAM}\n\nclass Other:\n    pass\n")
     assert [name for name, _ in definitions(load(tmp_path / "both.py"))] == ["Other"]
+
+
+REFUSES = edited(
+    ADAM.replace("_Adam", "Adam"),
+    (
+        "        self.params =",
+        "        if lr <= 0.0:\n            raise ValueError(lr)\n        self.params =",
+    ),
+)
+
+
+def test_rate_of_0_is_that_of_a_step_where_a_constructor_refuses_it(tmp_path):
+    assert not broken(adapted(tmp_path, "Adam", REFUSES), "optimiser.zero-rate")
+
+
+def test_step_that_moves_at_a_rate_of_0_is_detected(tmp_path):
+    mistaken = edited(REFUSES, ("p -= self.lr * m_hat", "p -= max(self.lr, 1e-3) * m_hat"))
+    assert broken(adapted(tmp_path, "Adam", mistaken), "optimiser.zero-rate")

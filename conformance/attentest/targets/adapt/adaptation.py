@@ -84,6 +84,7 @@ from attentest.targets.adapt.wrappers.around import without_the_rest
 from attentest.targets.adapt.wrappers.core import without_norm
 from attentest.targets.adapt.wrappers.networked import network_of_gate
 from attentest.targets.adapt.wrappers.own_norms import with_one_epsilon, with_own_norms
+from attentest.targets.adapt.wrappers.packed import packed_by_caller
 from attentest.targets.adapt.wrappers.projected import without_output
 from attentest.targets.adapt.wrappers.turning import turned_by_caller
 from attentest.targets.adapt.wrappers.wrapper import fitting
@@ -181,7 +182,7 @@ def _adapt(thing: Any, asked: Reading, name: str, home: ModuleType | None) -> Ba
         return adapt_language_model(of_tensors(made), asked, called or made.__name__, home)
     own_name = called or getattr(thing, "__name__", "")
     named = asked.component or component_named(own_name)
-    if not named and searches.is_search(guessed := component_guessed(own_name)):
+    if not named and searches.is_search(guessed := searches.guessed(thing, own_name)):
         named = guessed
     if searches.is_search(named):
         return searches.adapt_search(thing, named, called or thing.__name__, home, asked)
@@ -302,7 +303,7 @@ def _explained(default: _Inferred, reading: Reading) -> bool:
 
 
 def _adapted(code: Code, reading: Reading) -> Adapted:
-    for by_caller in (turned_by_caller, applied_by_caller, network_of_gate):
+    for by_caller in (turned_by_caller, applied_by_caller, network_of_gate, packed_by_caller):
         if (made := by_caller(code, reading, _adapted)) is not None:
             return made
     inferred = _inferred(code, reading)

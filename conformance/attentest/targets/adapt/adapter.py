@@ -14,6 +14,7 @@ from attentest.targets.adapt.arguments import (
 from attentest.targets.adapt.layouts import Layout
 from attentest.targets.adapt.masks import Style
 from attentest.targets.adapt.names import MASKS
+from attentest.targets.adapt.objects.mask_holders import Holder
 from attentest.targets.adapt.results import Returns
 from attentest_spec import COMPONENTS, Unsupported
 
@@ -37,7 +38,7 @@ class Adapter:
     causal: bool = False
     needs_mask: Sequence[str] = ()
     helpers: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
-    holders: Mapping[str, type] = field(default_factory=dict)
+    holders: Mapping[str, Holder] = field(default_factory=dict)
 
     def __call__(self, built: Any, *inputs: Any) -> Any:
         """Return the output, or output and weights, of `built` for the contract's `inputs`."""

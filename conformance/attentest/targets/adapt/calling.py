@@ -16,6 +16,7 @@ from attentest.targets.adapt.adapter import Adapter
 from attentest.targets.adapt.advice.refused_masks import refusal
 from attentest.targets.adapt.code import Code
 from attentest.targets.adapt.components import squashed
+from attentest.targets.adapt.construction import Construction
 from attentest.targets.adapt.encoders.mask_uses import shows_otherwise
 from attentest.targets.adapt.encoders.repeated import SENTENCE, demand_query
 from attentest.targets.adapt.encoders.stack import KEEP
@@ -28,13 +29,15 @@ from attentest.targets.adapt.layouts import (
 )
 from attentest.targets.adapt.limits import built
 from attentest.targets.adapt.masks import Style, is_length
-from attentest.targets.adapt.objects.mask_holders import holders_of
+from attentest.targets.adapt.objects.mask_holders import all_holders
 from attentest.targets.adapt.objects.own_masks import without_own_mask
 from attentest.targets.adapt.objects.unregistered import unregistered
 from attentest.targets.adapt.options import demand_lengths_left_out
 from attentest.targets.adapt.probing import Probe
 from attentest.targets.adapt.reading import Attempt, Contrary, Misused, Reading, Uncallable, Unclear
 from attentest.targets.adapt.ungiven import (
+    always_given,
+    demand_default_object,
     hides_all,
     needed_masks,
     own_order,
@@ -65,7 +68,8 @@ def doubtful(said: Iterable[str]) -> list[str]:
 def adapter_of(code: Code, reading: Reading) -> tuple[Probe, Adapter, list[str]]:
     """Return the adapter that calls the code, what it was found with, and what to say of it."""
     carried = arguments.read(code.name, code.component, code.signature, reading)
-    holders = holders_of(code.signature.parameters, code.thing)
+    parts = list(_parts(code.construction))
+    holders = all_holders(code.signature.parameters, code.thing, parts)
     layout = layouts(code.component)[0]
     adapter = Adapter(code.component, code.signature, carried, layout, holders=holders)
     probe, adapter, keys, how = _with_layout(code, adapter, reading)
@@ -76,7 +80,9 @@ def adapter_of(code: Code, reading: Reading) -> tuple[Probe, Adapter, list[str]]
         demand_query(code.name, probe, adapter)
     adapter, alone = without_own_mask(code.name, probe, adapter, reading)
     adapter, said = _masked(probe, adapter, code, reading, keys)
-    said += [*alone, *needed_masks(adapter)]
+    demand_default_object(code.name, probe, adapter)
+    adapter, always = always_given(probe, adapter)
+    said += [*alone, *always, *needed_masks(adapter)]
     said += demand_sum(code.name, probe, adapter)
     if carried.repeated:
         every = [one for one in code.signature.parameters if one in carried.repeated]
@@ -93,6 +99,14 @@ def adapter_of(code: Code, reading: Reading) -> tuple[Probe, Adapter, list[str]]
     lies = f"tensors: {adapter.layout.words} ({how}); it returns {adapter.returns.words}"
     given = " and as you say" if set(reading.arguments) & set(carried.roles) else ""
     return probe, adapter, [f"{carried.words} (by the signature{given})", lies, *said]
+
+
+def _parts(made: object) -> Iterator[object]:
+    """Yield what makes the parts that are given to a constructor, and the parts of these."""
+    for one in made.fillings.values() if isinstance(made, Construction) else ():
+        if isinstance(one.value, Construction):
+            yield one.value.make
+            yield from _parts(one.value)
 
 
 def _forgets_input(probe: Probe, adapter: Adapter) -> bool:

@@ -10,7 +10,7 @@ from attentest.targets.definitions import definitions
 _NAMES = {
     "attention": (
         "attention attn attend sdpa scaledattention dotproductattention scaleddotproduct "
-        "scaleddotproductattention scaleddotattention softmaxattention"
+        "scaleddotproductattention scaleddotattention softmaxattention fullattention"
     ),
     "multi_head_attention": (
         "multiheadattention multiheadedattention multiheadattn mha selfattention crossattention "

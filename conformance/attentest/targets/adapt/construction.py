@@ -17,6 +17,7 @@ from attentest.targets.adapt.fillings import (
     NEEDED,
     STACKS,
     WIDER_INNER,
+    WIDER_RATIO,
     Filling,
     filling_of,
     fixed,
@@ -133,10 +134,10 @@ class Construction:
 
     def with_wider_inner(self) -> "Construction":
         """Return it with 3/2 of the inner width, for a gated network that takes 2/3 of that."""
-        fillings = {
-            own: WIDER_INNER if filling.settles == {"d_ff"} else filling
-            for own, filling in self.fillings.items()
-        }
+        fillings = dict(self.fillings)
+        for own, filling in self.fillings.items():
+            if filling.settles == {"d_ff"}:
+                fillings[own] = WIDER_RATIO if squashed(own) in RATIO else WIDER_INNER
         return dataclasses.replace(self, fillings=fillings)
 
     def with_whole_ratio(self) -> "Construction":

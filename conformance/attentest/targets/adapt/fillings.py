@@ -159,15 +159,19 @@ def _of_images(name: str, parameter: inspect.Parameter) -> Filling | None:
 def is_head_width(name: str, default: Any, arguments: Collection[str]) -> bool:
     """Say whether an argument such as `k_dim=64` is the width of a head, and not that of the keys.
 
-    It has a number by default, and others say the width of the model and the number of heads. An
+    It has a number by default, and others say the width of the model and the number of heads. So
+    is a required letter next to these, as in `(d_model, q, v, h)`. An
     `h_size` next to the width of the model is one where no other says the number of heads.
     """
     held = [squashed(one) for one in arguments]
     if name == "hsize" and not {*held} & {*SIZES["heads"]}:
         return any(one in WIDTH and one not in LONE_WIDTHS for one in held)
+    is_letter = name in ("q", "k", "v") and default is inspect.Parameter.empty
     return (
-        name in ("kdim", "vdim", "qdim", "keydim", "valuedim")
-        and type(default) is int
+        (
+            is_letter
+            or (name in ("kdim", "vdim", "qdim", "keydim", "valuedim") and type(default) is int)
+        )
         and any(one in SIZES["heads"] for one in held)
         and any(one in WIDTH and one not in _OF_KEYS for one in held)
     )
@@ -234,6 +238,14 @@ def fixed(value: Any) -> Filling:
 
 
 _RATIO = "(sizes.d_ff + 0.5) / sizes.d_model"
+
+
+WIDER_RATIO = Filling(
+    "3/2 d_ff/d_model",
+    lambda sizes: (1.5 * sizes.d_ff + 0.5) / sizes.d_model,
+    frozenset(["d_ff"]),
+    "(1.5 * sizes.d_ff + 0.5) / sizes.d_model",
+)
 
 
 def _ratio(sizes: Sizes) -> float:

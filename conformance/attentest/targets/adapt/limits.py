@@ -124,11 +124,26 @@ def limits_of(
         else longest(code, probe, adapter, partial(any_masks, adapter)),
         own_pads=code.inner is not None or not _of_source_alone("pad", known),
         own_vocabularies=code.inner is not None or not _of_source_alone("vocabulary", known),
+        least_head_width=_least_head_width(code),
         odd_width=not (_has_heads(code) or _has_settings(code))
         or _takes_odd_width(code, probe, adapter),
         positions=("none",),  # attention is given none, and counts them from 0
         right_padded=("mask",) if takes_lengths(adapter) else (),
     )
+
+
+def _least_head_width(code: Code) -> int:
+    """Return the smallest even width of a head at which `code` is built, 1 for that of examples.
+
+    Rotary positions may divide by the number of their frequencies less one.
+    """
+    if not (_has_heads(code) and {"d_model", "heads"} <= code.known):
+        return 1
+    for width in (2, 4, 6, 8):
+        with suppress(Exception), undisturbed():  # code that a user wrote may raise anything
+            code.build(SIZES.but(d_model=width * SIZES.heads))
+            return 1 if width == 2 else width
+    return 1
 
 
 def _has_heads(code: Code) -> bool:
@@ -251,6 +266,9 @@ def said_of(limits: Limits, *, dropout: bool = False) -> list[str]:
         said.append(f"its table has {limits.length} positions, and longer inputs are not judged")
     if limits.least_width > 1:
         said.append(f"a width below {limits.least_width} is refused: it is judged at wider ones")
+    if limits.least_head_width > 1:
+        least = limits.least_head_width
+        said.append(f"heads less than {least} wide are refused: it is judged with wider ones")
     if not limits.odd_width:
         said.append("an odd model width is refused: it is judged at even ones")
     if not limits.own_vocabularies:

@@ -123,7 +123,8 @@ WIDTH = words(
     "encoderdim decoderdim embeddingdims embeddingsdims "
     "querydim contextdim dimensionality attentiondim dhid encodingdim e embeddingssize "
     "embeddingsdim dcross crossdim dcontext normshape ffnnuminput ffnnuminputs hidinfeatures "
-    "mlminfeatures nspinfeatures parametersshape parametershape paramshape featureshape"
+    "mlminfeatures nspinfeatures parametersshape parametershape paramshape featureshape kvdim "
+    "qdim dimin dimout"
 )
 """The width of the model, input and output widths included."""
 
@@ -134,7 +135,7 @@ INNER = words(
     "feedforwardhidden feedforwardsize ffnembeddim intermediatewidth intermediatedim "
     "hiddenunits dimlinearblock hiddenchannels ffnintermediatesize ffnwidth encoderffndim "
     "decoderffndim encoderffnembeddim decoderffnembeddim ninner innerunits innersize dunits "
-    "dimhidden ffnsize nhidden ffinnerdim inner feedforwarddimension nstate numff "
+    "dimhidden diminner ffnsize nhidden ffinnerdim inner feedforwarddimension nstate numff "
     "intermediatefeatures ffndimension nmlphidden mlpsize mlpwidth mlphidden filtersize "
     "mlphiddendim linearunits eunits dinnerhid innerhid feedforwardnumhidden ffnumhidden "
     "numhiddenff dffn mlpunits moeintermediatesize moeinterdim moeintermediatedim midsize middim "

@@ -11,10 +11,12 @@ from torch import Tensor
 
 from attentest.targets.adapt import masks
 from attentest.targets.adapt.adapter import Adapter
+from attentest.targets.adapt.advice.own_order import mask_for_order
 from attentest.targets.adapt.code import Code
 from attentest.targets.adapt.components import squashed
 from attentest.targets.adapt.names import EPSILON, KEY_WIDTH, MASKS, OFF, words
 from attentest.targets.adapt.probing import Probe, keys_of
+from attentest.targets.adapt.reading import Contrary
 
 MOST = 4
 """The largest number of arguments that are named; more are counted."""
@@ -119,6 +121,40 @@ def needed_masks(adapter: Adapter) -> list[str]:
         return []
     own = " and ".join(names)
     return [f"assumed that every call gives {own}: without, as its signature allows, it raises"]
+
+
+def demand_default_object(name: str, probe: Probe, adapter: Adapter) -> None:
+    """Raise Contrary where code makes the object of its mask by itself, and hides all with that.
+
+    A mask of order that is used the wrong way round hides every position from the last one.
+    """
+    own = adapter.arguments.roles.get("mask", "")
+    if own not in adapter.holders:
+        return
+    left = replace(adapter, needs_mask=[one for one in adapter.needs_mask if one != own])
+    found = probe.called(left, probe.given(left, joined=True))
+    if isinstance(found, Tensor) and not bool(found.isfinite().all()):
+        raise Contrary(
+            f"{name} gives no numbers for some position where its {own} is None: the mask that it "
+            f"makes then, or the given one, is used the wrong way round."
+        )
+
+
+def always_given(probe: Probe, adapter: Adapter) -> tuple[Adapter, list[str]]:
+    """Return `adapter` with a mask that is always given, where a call without one has another.
+
+    It has no default, and None hides later positions.
+    """
+    own = mask_for_order(probe, adapter)
+    if not own or adapter.signature.parameters[own].default is not inspect.Parameter.empty:
+        return adapter, []
+    return replace(adapter, needs_mask=(*adapter.needs_mask, own)), [_ALWAYS.format(own)]
+
+
+_ALWAYS = (
+    "assumed that every call gives {}, which has no default: None in its place hides later "
+    "positions"
+)
 
 
 def _giving(adapter: Adapter, needed: Sequence[str]) -> list[Adapter]:

@@ -1,6 +1,5 @@
 """From a function that decodes greedily to a backend: how it is called is tried out, and said."""
 
-import inspect
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from types import ModuleType
@@ -13,10 +12,11 @@ from torch.nn.functional import pad as padded
 
 from attentest.harness.scripted import DECODING
 from attentest.results.text import summary as in_short
+from attentest.targets.adapt.components import component_guessed
 from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.adapt.reading import Reading, Unclear
 from attentest.targets.origin import origin
-from attentest.targets.searches import beams, samplers
+from attentest.targets.searches import beams, filters, samplers
 from attentest.targets.searches.arguments import roles_of
 from attentest.targets.searches.backend import AdaptedSearch, options_of
 from attentest.targets.searches.calling import SearchCall
@@ -103,7 +103,7 @@ def adapt_search(
     reading: Reading,
 ) -> AdaptedSearch:
     """Return `function` as a backend of what it decodes by; Unclear where it cannot be called."""
-    if named == samplers.COMPONENT and inspect.isroutine(function):
+    if named == samplers.COMPONENT and filters.takes_logits(function):
         return samplers.adapt_sampler(function, name, home, reading)
     if named == samplers.COMPONENT:
         raise Unclear(
@@ -327,3 +327,8 @@ def _never_stops(call: Call, name: str) -> None:
 def is_search(component: str) -> bool:
     """Say whether the component is one that decodes."""
     return component in DECODING
+
+
+def guessed(thing: Any, name: str) -> str:
+    """Return the component that some words of `name` are, or the filter that it is called by."""
+    return component_guessed(name) or samplers.COMPONENT * filters.filter_named(thing, name)

@@ -1,7 +1,7 @@
 """Classes that decode, as functions of all that their constructor and their method take."""
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -64,14 +64,17 @@ class Built:
         return getattr(built, self.method)(**given)
 
 
-def as_function(thing: Any, name: str) -> Any:
-    """Return a function as it is, and a class as a :class:`Built`; Unclear where none decodes."""
+def as_function(thing: Any, name: str, methods: Sequence[str] = METHODS) -> Any:
+    """Return a function as it is, and a class as a :class:`Built`; Unclear where none decodes.
+
+    It is called by the first of `methods` that the class defines.
+    """
     if not inspect.isclass(thing):
         return thing
-    method = next((one for one in METHODS if callable(vars(thing).get(one))), "")
+    method = next((one for one in methods if callable(vars(thing).get(one))), "")
     if not method:
         raise Unclear(
-            f"{name} has no method that decodes; known ones are {', '.join(METHODS)}. Write a "
+            f"{name} has no method that decodes; known ones are {', '.join(methods)}. Write a "
             f"backend with a recipe: attentest_spec.torch.Script is the model that it decodes."
         )
     return Built(thing, method)

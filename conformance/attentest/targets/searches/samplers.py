@@ -1,4 +1,4 @@
-"""From a function that samples, or filters logits, to a backend: its distribution is judged."""
+"""From a function or a class that samples, or filters logits, to a backend of its distribution."""
 
 import inspect
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -19,7 +19,8 @@ from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.adapt.reading import Reading, Unclear
 from attentest.targets.origin import origin
 from attentest.targets.searches.backend import AdaptedSearch, options_of
-from attentest.targets.searches.stand_in import names
+from attentest.targets.searches.classes import as_function
+from attentest.targets.searches.filters import METHODS, ROLES, SHARES, begins_as
 from attentest_spec import Choices, Setting, Sizes, Unsupported
 from attentest_spec.decoding import sampling
 from attentest_spec.setting import Floats
@@ -27,13 +28,6 @@ from attentest_spec.torch import Recipe, to_tensor
 
 COMPONENT = "sampling"
 
-ROLES: Mapping[str, frozenset[str]] = {
-    "logits": names("logits logit scores x nexttokenlogits lastlogits output outputs predictions"),
-    "temperature": names("temperature temp t tau"),
-    "top_k": names("topk k"),
-    "top_p": names("topp p nucleus nucleusp topprob"),
-    "generator": names("generator rng gen"),
-}
 _SETTINGS = ("temperature", "top_k", "top_p")
 _OFF: Mapping[str, tuple[Any, ...]] = {"top_k": (0, None, "every"), "top_p": (1.0, None, 0.0)}
 """Values that turn a filter off; its own default is tried first."""
@@ -67,13 +61,19 @@ class _Draws(TorchFunctionMode):
 
 @dataclass(frozen=True)
 class Sampler:
-    """The call of a function: its roles, the shape that it takes, and its values for no filter."""
+    """The call of a function: its roles, the shape that it takes, and its values for no filter.
+
+    `left_out` says that a filter gets the share that it leaves out, and `rounds` by how much more
+    of one token than the k that are kept, which it rounds.
+    """
 
     function: Callable[..., Any]
     roles: Mapping[str, str]
     shape: str = _SHAPES[0]
     off: Mapping[str, Any] = field(default_factory=dict)
     fixed: Mapping[str, Any] = field(default_factory=dict)
+    left_out: bool = False
+    rounds: float = 0.0
 
     def at(self, sizes: Sizes) -> Callable[[Tensor], Tensor]:
         """Return the function from logits (B, V) to probabilities (B, V) at the settings."""
@@ -90,14 +90,22 @@ class Sampler:
             return torch.cat([self._asked(sizes, row, row[None]) for row in given])
         return self._asked(sizes, given[:, None] if "1" in self.shape else given, given)
 
+    def _share(self, name: str, value: Any, rows: Tensor) -> Any:
+        """Return the value of a filter, as the share that is left out where that is asked for."""
+        if not self.left_out or name == "temperature":
+            return value
+        count = rows.shape[-1]
+        kept = (value + self.rounds) / count if name == "top_k" else value
+        return 1.0 - kept if value < count else 0.0
+
     def _asked(self, sizes: Sizes, given: Tensor, rows: Tensor) -> Tensor:
         """Return the probabilities of `rows` (B, V), which the function is `given`."""
-        values: dict[str, Any] = {"logits": given.clone(), "generator": None}
+        values: dict[str, Any] = {"logits": given.clone(), "generator": None, "sampler": _drawn}
         for name in _SETTINGS:
             value = getattr(sizes, name)
             off = self.off.get(name)
             off = rows.shape[-1] if off == _EVERY else off
-            values[name] = off if value == _NEUTRAL.get(name) else value
+            values[name] = off if value == _NEUTRAL.get(name) else self._share(name, value, rows)
         named = {own: values[role] for role, own in self.roles.items()}
 
         def called(place: int | None = None) -> tuple[Any, _Draws]:
@@ -110,6 +118,11 @@ class Sampler:
         weights = draws.weights[-1].reshape(len(rows), -1)
         shares = weights / weights.sum(dim=-1, keepdim=True)
         return _placed(shares, rows, lambda place: called(place)[0])
+
+
+def _drawn(logits: Tensor) -> Tensor:
+    """Return a token for each row of logits (.., V): what a sampler gets that filters for one."""
+    return torch.multinomial(logits.softmax(dim=-1), 1).squeeze(-1)
 
 
 def _placed(shares: Tensor, rows: Tensor, drawn: Callable[[int], Any]) -> Tensor:
@@ -167,13 +180,29 @@ def _of_result(result: Any, rows: Tensor) -> Tensor:
     raise ValueError(f"it returned a tensor of the shape {tuple(found.shape)}")
 
 
+_LEFT_OUT = (
+    "assumed that {} is the share that is left out, as its numbers show: if it is to be the share "
+    "that is kept, this is a mistake"
+)
+_KEPT = ", and --argument top_p={} judges it by that"
+
+
 def adapt_sampler(
-    function: Callable[..., Any], name: str, home: ModuleType | None, reading: Reading
+    thing: Any, name: str, home: ModuleType | None, reading: Reading
 ) -> AdaptedSearch:
-    """Return `function` as a backend of sampling; Unclear where it cannot be called."""
+    """Return `thing` as a backend of sampling; Unclear where it cannot be called.
+
+    A class is built and called by a method of it that takes logits.
+    """
+    function = as_function(thing, name, METHODS) if inspect.isclass(thing) else thing
     roles, fixed = _roles(function, name, reading)
     with undisturbed():
-        sampler, doubts = _tried(Sampler(function, roles, fixed=fixed), name)
+        shared = next((own for own in roles.values() if squashed(own) in SHARES), "")
+        left_out = bool(shared) and shared not in reading.arguments.values()
+        sampler, doubts = _tried(Sampler(function, roles, fixed=fixed, left_out=left_out), name)
+        if sampler.left_out:
+            left = _LEFT_OUT + _KEPT * ("top_p" in roles)
+            doubts = [*doubts, left.format(shared, shared)]
         if doubts and (more := _unread(function, {*roles.values(), *fixed})):
             raise Unclear(
                 f"Without filters {name} gives no softmax, and nothing says what {more} does. Fix "
@@ -194,7 +223,7 @@ def adapt_sampler(
         understood=(f"{name} is judged as {COMPONENT}", *said, *doubts),
         assumed=tuple(doubts),
         summary=f"{name} {said[0]}",
-        place=origin(function, home, name),
+        place=origin(thing, home, name),
         options=options_of(COMPONENT, roles, reading),
     )
 
@@ -212,6 +241,9 @@ def _roles(
         role = named.get(argument) or next((one for one in ROLES if own in ROLES[one]), "")
         if role and role not in found and argument not in fixed:
             found[role] = argument
+    for argument in signature.parameters:
+        if squashed(argument) in SHARES and not {"top_k", "top_p"} & {*found}:
+            found |= {role: argument for role in ("top_k", "top_p") if begins_as(name, role)}
     unknown = [
         one.name
         for one in signature.parameters.values()
@@ -252,7 +284,25 @@ def _ways(sampler: Sampler) -> Iterator[Sampler]:
         known = [default] if default in (*usual, -1) else []
         options.append([*known, *(one for one in usual if one not in known)])
     for shape, *off in product(_SHAPES, *options):
-        yield replace(sampler, shape=shape, off=dict(zip(_OFF, off, strict=True)))
+        way = replace(sampler, shape=shape, off=dict(zip(_OFF, off, strict=True)))
+        if not sampler.left_out:
+            yield way
+            continue
+        way = replace(way, off=dict.fromkeys(_OFF, 0.0))
+        kept = dict.fromkeys(_OFF, 1.0)
+        by_rounding = (replace(way, rounds=one) for one in (0.5, -0.5))
+        yield from (
+            by_rounding
+            if "top_k" in sampler.roles
+            else (replace(way, left_out=False, off=kept), way)
+        )
+
+
+def _keeps(way: Sampler) -> bool:
+    """Say whether a way of calling keeps as many tokens as it should, or what it should."""
+    if "top_k" in way.roles:
+        return bool(((_answer(way, top_k=4) > 0).sum(axis=-1) == 4).all())
+    return bool(_measured(way))
 
 
 _LOGITS = np.round(np.random.default_rng(4).normal(scale=1.5, size=(2, 9)), 2)
@@ -267,7 +317,7 @@ def _answer(sampler: Sampler, **settings: float) -> Floats:
 def _tried(sampler: Sampler, name: str) -> tuple[Sampler, list[str]]:
     """Return the way of calling that gives a softmax without filters, or the first that runs."""
     plain = sampling(Setting(_WORDS), _LOGITS)
-    ran, refusals = [], []
+    ran, others, refusals = [], [], []
     for way in _ways(sampler):
         try:
             answer = _answer(way)
@@ -275,9 +325,14 @@ def _tried(sampler: Sampler, name: str) -> tuple[Sampler, list[str]]:
             refusals.append(in_short(failure))
             continue
         if answer.shape == plain.shape and np.allclose(answer, plain, atol=1e-5):
-            return way, []
+            if not sampler.left_out or _keeps(way):
+                return way, []
+            others.append(way)
+            continue
         if answer.shape == plain.shape and ((answer > 0).sum(axis=-1) > 1).all():
             ran.append(way)
+    if others:
+        return others[0], []
     if ran:
         return ran[0], ["assumed that it is called so: without filters it gives no softmax"]
     what = "; ".join(dict.fromkeys(refusals)) or "it draws by noise of its own"

@@ -82,11 +82,18 @@ def _switched(code: Code, probe: Probe, adapter: Adapter) -> Iterator[tuple[str,
         fillings = {**construction.fillings, own: fixed(True)}
         try:
             with undisturbed():
-                built = replace(construction, fillings=fillings)(SIZES).to(probe.dtype).eval()
+                built = _placed(code, replace(construction, fillings=fillings)(SIZES))
+                built.to(probe.dtype).eval()
                 built.load_state_dict(deepcopy(probe.built.state_dict()), strict=False)
         except Exception:  # code that a user wrote may raise anything
             continue
         yield own, replace(probe, built=built), adapter
+
+
+def _placed(code: Code, whole: nn.Module) -> nn.Module:
+    """Return what is judged of `whole`, which the constructor of `code` made."""
+    part = code.inner(whole, SIZES) if code.inner is not None else whole
+    return code.wrapper(part, SIZES) if code.wrapper is not None else part
 
 
 def _switches(signature: inspect.Signature, default: bool, turned: Sequence[str] = ()) -> list[str]:

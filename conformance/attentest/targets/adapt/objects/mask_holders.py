@@ -1,9 +1,15 @@
-"""Masks that are objects: classes whose objects hold the one tensor that they are made with."""
+"""Masks that are objects: classes whose objects hold the one tensor that they are made with.
 
+An object without a class that is known has the tensor in the attribute that its code reads.
+"""
+
+import ast
 import inspect
 import sys
+import textwrap
 import types
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Union, get_args, get_origin
 
@@ -12,6 +18,66 @@ from torch import Tensor, nn
 from attentest.targets.signatures import constructor_arguments
 
 _NO_HOLDERS = (Tensor, nn.Module, Enum, str, int, float, tuple, list, dict)
+
+
+@dataclass(frozen=True)
+class InAttribute:
+    """The making of an object that has a mask in the attribute `name`."""
+
+    name: str
+
+    def __call__(self, mask: Any) -> Any:
+        """Return the object of `mask`."""
+        return types.SimpleNamespace(**{self.name: mask})
+
+    def code(self, mask: str) -> str:
+        """Return the same as code, for the expression `mask`."""
+        return f'__import__("types").SimpleNamespace({self.name}={mask})'
+
+
+Holder = type | InAttribute
+"""A class of masks, or the attribute that an object has the mask in."""
+
+
+def attributes_of(called: Callable[..., Any], own: str) -> InAttribute | None:
+    """Return how the argument `own` of `called` holds a mask, None where it is a tensor.
+
+    Its code reads one attribute of it by a name for masks, and nothing else but whether it is None.
+    """
+    try:
+        tree = ast.parse(textwrap.dedent(inspect.getsource(called)))
+    except (OSError, TypeError, SyntaxError, ValueError):
+        return None
+    names: set[str] = set()
+    loaded = compared = 0
+    for one in ast.walk(tree):
+        match one:
+            case ast.Attribute(value=ast.Name(id=name), attr=attribute) if name == own:
+                names.add(attribute)
+                compared += 1
+            case ast.Compare(left=ast.Name(id=name), ops=[ast.Is() | ast.IsNot()]) if name == own:
+                compared += 1
+            case ast.Name(id=name, ctx=ast.Load()) if name == own:
+                loaded += 1
+    is_held = len(names) == 1 and loaded == compared
+    return InAttribute(*names) if is_held and "mask" in str(*names).lower() else None
+
+
+def all_holders(
+    parameters: Mapping[str, inspect.Parameter], thing: Any, parts: Iterable[Any] = ()
+) -> Mapping[str, Holder]:
+    """Return what makes the objects of masks, by the `parameters` of the call of `thing`.
+
+    One of the `parts` that it is built with may read the attribute of an argument of that name.
+    """
+    found: dict[str, Holder] = {
+        own: held
+        for one in (*parts, thing)
+        for own in parameters
+        if "mask" in own.lower()
+        if (held := attributes_of(getattr(one, "forward", one), own))
+    }
+    return {**found, **holders_of(parameters, thing)}
 
 
 def mask_holders(called: Callable[..., Any]) -> Mapping[str, type]:
@@ -80,3 +146,8 @@ def _holds_one(kind: type) -> bool:
 def _is_plain(kind: type) -> bool:
     """Say whether the name of a class is that of a module, where code can import it."""
     return kind.__qualname__ == kind.__name__ and "mask" in kind.__name__.lower()
+
+
+def held_as(kind: Holder, mask: str, named: Callable[[type], str]) -> str:
+    """Return the object of a mask as code, for the expression `mask`; `named` writes a class."""
+    return kind.code(mask) if isinstance(kind, InAttribute) else f"{named(kind)}({mask})"

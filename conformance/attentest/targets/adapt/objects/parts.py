@@ -9,8 +9,9 @@ from typing import Any
 
 from torch import nn
 
-from attentest.targets.adapt.components import component_named, part_named
+from attentest.targets.adapt.components import component_named, part_named, squashed
 from attentest.targets.adapt.fillings import is_required
+from attentest.targets.adapt.names import SIZES
 from attentest.targets.adapt.objects.left_out import makes_norms
 from attentest.targets.adapt.objects.settings import is_configuration
 from attentest.targets.neighbours import classes_near, is_same_code, modules_near
@@ -98,8 +99,17 @@ def _near(thing: Callable[..., Any], component: str, own: str) -> list[type[nn.M
     wanted = part_named(own, side)
     wanted = "multi_head_attention" if side and wanted == "attention" else wanted
     groups = modules_near(thing, partial(_is_component, wanted)) if wanted else ()
-    made = next((group for group in groups if group), [])
-    return list(_different(one for _, one in made if not takes_itself(one, own)))
+    made = [one for _, one in next((group for group in groups if group), [])]
+    if wanted == "multi_head_attention":  # attention by itself is a part of that with heads
+        made = [one for one in made if _takes_heads(one)] or made
+        return list(
+            _different(one for one in made if _takes_heads(one) or not takes_itself(one, own))
+        )
+    return list(_different(one for one in made if not takes_itself(one, own)))
+
+
+def _takes_heads(made: type[nn.Module]) -> bool:
+    return any(squashed(one) in SIZES["heads"] for one in constructor_arguments(made))
 
 
 def takes_itself(made: type[nn.Module], own: str) -> bool:

@@ -10,18 +10,20 @@ from attentest.targets.adapt.fillings import Filling
 from attentest.targets.adapt.names import words
 from attentest.targets.constants.numbers_read import HEAD_WIDTH_CODE
 
-_WIDTHS = words("dq dquery dqueries dkv dkey dkeys dvalue dvalues querydim keydim valuedim")
+_WIDTHS = words(
+    "dq dquery dqueries dkv dkey dkeys dvalue dvalues querydim keydim valuedim dqk dk dv"
+)
 """Names of what has the width of queries or keys, before or behind their projections."""
 
 _WHOLE = Filling("d_model", attrgetter("d_model"), frozenset(["d_model"]), "sizes.d_model")
 
 
 def with_model_widths(found: Construction) -> Iterator[Construction]:
-    """Yield `found` with the width of the model for those arguments, where nothing else says it.
+    """Yield `found` with the width of the model, that of all heads, for those arguments.
 
     That is tried where heads of that width refuse to be built.
     """
-    if "d_model" in found.known or "heads" not in found.known:
+    if "heads" not in found.known:
         return
     whole = {
         own: _WHOLE

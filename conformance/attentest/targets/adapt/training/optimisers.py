@@ -304,10 +304,9 @@ def _stepping(
         plain = (float(one.detach()) for one in rates)
         for gradient, now in zip(gradients, plain, strict=True):
             if built is None:
-                given = {**required, **(more or {}), held: [parameter]} | (
-                    {rate: now} if rate else {}
-                )
-                built = thing(**given | ({decay: sizes.weight_decay} if decays else {}))
+                given = {**required, **(more or {}), held: [parameter]}
+                given |= {decay: sizes.weight_decay} if decays else {}
+                built = _made(thing, given, {rate: now} if rate else {})
             parameter.grad = gradient.detach().clone()
             if passed:
                 built.step(**{passed: now})
@@ -319,6 +318,19 @@ def _stepping(
     words = f"{held} as a list of one parameter"
     given = {name: made[name].replace(default=value) for name, value in required.items()}
     return _Way(updates, words, _constants({**made, **given}), bool(decay) and not decays)
+
+
+def _made(thing: Any, given: Mapping[str, Any], rate: Mapping[str, float]) -> Any:
+    """Return the optimiser `thing`; one that refuses a rate of 0 is built with another one.
+
+    Its steps get the rate that is asked for, as they do from a schedule with a warmup.
+    """
+    try:
+        return thing(**given, **rate)
+    except ValueError:
+        if not rate or any(rate.values()):
+            raise
+        return thing(**given, **dict.fromkeys(rate, 1.0))
 
 
 def _set_rate(built: Any, rate: float, own: str) -> None:

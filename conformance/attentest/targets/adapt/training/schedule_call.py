@@ -1,5 +1,6 @@
 """The call of a schedule that is a function of the step, or a class with such a method."""
 
+import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import SimpleNamespace
@@ -7,6 +8,14 @@ from typing import Any
 
 from attentest.targets.adapt.training.constants import SOURCE, with_constants
 from attentest_spec import Sizes, Unsupported
+
+
+def rate_set(build: Any, method: str, **given: Any) -> Any:
+    """Return the rate that `method` of what `build` makes of an optimiser gives that."""
+    optimizer = SimpleNamespace(param_groups=[{"lr": 1.0}])
+    getattr(build(optimizer), method)(**given)
+    return optimizer.param_groups[0]["lr"]
+
 
 _OPTIMIZER = 'SimpleNamespace(param_groups=[{"lr": 1.0}])'
 """An optimiser of which the rates alone are looked at: one of torch takes seconds to import."""
@@ -18,8 +27,9 @@ class Schedule:
 
     `built` and `called` map the arguments of the constructor and of the call to sizes; `step` is
     the argument that carries the step, `fixed` hold arguments, and `offset` is added to a step.
+    `sets` says that the method returns nothing and gives its optimiser the rate.
     `constants` of its module carry sizes, too, those of steps less `late`, and the `ends` are the
-    `last_rate`.
+    `last_rate`, and the `starts` are those of `fixed` that are the rate of the first step.
     """
 
     thing: Any
@@ -34,6 +44,8 @@ class Schedule:
     ends: tuple[str, ...] = ()
     late: int = 0
     last_rate: float = 0.0
+    sets: bool = False
+    starts: tuple[str, ...] = ()
 
     @property
     def sizes(self) -> frozenset[str]:
@@ -56,6 +68,9 @@ class Schedule:
     def needs(self) -> list[str]:
         """The lines that its text needs before it."""
         own = ["", "", *SOURCE, "", ""] if self.constants else []
+        if self.sets:
+            source = inspect.getsource(rate_set).splitlines()
+            own = ["from typing import Any", "", "", *source, "", ""]
         return ["from types import SimpleNamespace"] * bool(self.optimizer) + own
 
     def at(self, sizes: Sizes) -> Callable[[int], Any]:
@@ -63,6 +78,8 @@ class Schedule:
         call = self.thing
         if self.method:
             made = {own: getattr(sizes, size) for own, size in self.built.items()}
+            if self.sets:
+                return self._setting(made)
             if self.optimizer:
                 made[self.optimizer] = SimpleNamespace(param_groups=[{"lr": 1.0}])
             call = getattr(call(**made, **self.fixed), self.method)
@@ -73,6 +90,12 @@ class Schedule:
         given = {own: getattr(sizes, size) for own, size in self.called.items()}
         given |= {} if self.method else self.fixed
         return lambda step: call(**{self.step: step + self.offset}, **given)
+
+    def _setting(self, made: Mapping[str, Any]) -> Callable[[int], Any]:
+        def build(optimizer: Any) -> Any:
+            return self.thing(**{self.optimizer: optimizer}, **made, **self.fixed)
+
+        return lambda step: rate_set(build, self.method, **{self.step: step + self.offset})
 
     def _constants(self, value: Callable[[str], Any]) -> dict[str, Any]:
         """Return the values of the constants; `value` is a size, or its text."""
@@ -99,6 +122,9 @@ class Schedule:
         if not self.method:
             return f"{name}({', '.join([first, *named(self.called, self.fixed)])})"
         made = named(self.built, self.fixed)
+        if self.sets:
+            built = f"{name}({', '.join([f'{self.optimizer}=optimizer', *made])})"
+            return f'rate_set(lambda optimizer: {built}, "{self.method}", {first})'
         if self.optimizer:
             made.append(f"{self.optimizer}={_OPTIMIZER}")
         call = "" if self.method == "__call__" else f".{self.method}"

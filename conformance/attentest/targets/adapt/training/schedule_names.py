@@ -3,7 +3,7 @@
 import inspect
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 from attentest.targets.adapt.components import squashed
 from attentest.targets.adapt.names import WIDTH, words
@@ -31,7 +31,8 @@ SIZES: Mapping[str, Sequence[str]] = {
     "total_steps": words(
         "totalsteps numtrainingsteps trainingsteps maxsteps maxiters lrdecayiters decaysteps "
         "total maxupdates tmax numsteps laststep trainsteps ttotal totaliters numtotalsteps "
-        "totalnumsteps totalupdates cosinecycleiters cosineiters cosinesteps cycleiters cyclesteps"
+        "totalnumsteps totalupdates cosinecycleiters cosineiters cosinesteps cycleiters cyclesteps "
+        "maxdecaysteps"
     ),
     "factor": words(
         "factor scale lrmul multiplier lr baselr maxlr peaklr initlr learningrate peak lrmax "
@@ -44,6 +45,19 @@ LAST = words(
     "minlr lrmin minlearningrate etamin finallr endlr lrend minrate minlrratio minlrrate minratio"
 )
 """Names of the last rate, or of its ratio to the greatest one."""
+
+FIRST = words(
+    "warmupstartlr warmupinitlr startwarmuplr warmupstartrate warmupstartfactor lrstart startlr"
+)
+"""Names of the rate that a warm-up begins with, or of its ratio to the greatest one."""
+
+AFTER = words(
+    "lrscheduler afterscheduler scheduler basescheduler mainscheduler nextscheduler schedulerafter"
+)
+"""Names of the scheduler that goes on after a warm-up."""
+
+OF_WARMUPS = words("totalepoch totalepochs epochs numepochs totalsteps numsteps steps totaliters")
+"""Names of the length of a warm-up in what is called a warm-up."""
 
 METHODS = ("__call__", "rate", "get_lr", "lr", "get_rate", "lr_at", "learning_rate", "get")
 """Methods that take a step, the likeliest first."""
@@ -63,6 +77,15 @@ def sizes_in(names: Iterable[str], reading: Reading) -> dict[str, str]:
     return found
 
 
+def first_rates(arguments: Mapping[str, inspect.Parameter], reading: Reading) -> tuple[str, ...]:
+    """Return the arguments that are a first rate, and not 0 by default or as you say."""
+    return tuple(
+        own
+        for own, one in arguments.items()
+        if squashed(own) in FIRST and own not in reading.given and one.default not in (0, None)
+    )
+
+
 def last_rates(names: Iterable[str], reading: Reading) -> tuple[str, ...]:
     """Return those of the names that are a last rate, and have no value that you give."""
     return tuple(one for one in names if squashed(one) in LAST and one not in reading.given)
@@ -77,6 +100,9 @@ class _Read(Protocol):
     @property
     def optimizer(self) -> str: ...
 
+    @property
+    def fixed(self) -> Mapping[str, Any]: ...
+
 
 def _attempts(own: str, roles: Mapping[str, str]) -> list[Attempt]:
     """Return what the argument `own`, which alone has no meaning, may be: the last step, or 1."""
@@ -88,7 +114,7 @@ def require_sizes(
     own: str, found: _Read, arguments: Mapping[str, inspect.Parameter], reading: Reading
 ) -> None:
     """Raise Unclear where an argument has no meaning, or none is the warm-up."""
-    known = {*found.roles.values(), found.optimizer, *reading.given}
+    known = {*found.roles.values(), found.optimizer, *found.fixed, getattr(found, "after", "")}
     missing = [
         one
         for one, what in arguments.items()

@@ -6,13 +6,20 @@ holds while it makes that update.
 
 import inspect
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from attentest.targets.adapt.components import squashed
 from attentest.targets.adapt.reading import Reading
-from attentest.targets.adapt.training.schedule_names import OPTIMIZERS, SIZES, sizes_in
+from attentest.targets.adapt.training.schedule_names import (
+    AFTER,
+    OF_WARMUPS,
+    OPTIMIZERS,
+    SIZES,
+    first_rates,
+    sizes_in,
+)
 from attentest_spec import Sizes
 
 STEPS = ("step", "step_and_update_lr", "update_and_step", "update", "update_lr", "step_update")
@@ -77,7 +84,8 @@ class Counting:
 
     `built` maps arguments of the constructor, or of the function, to sizes, and `fixed` hold
     constants. `method` goes on by a step; `scaled` says that the rate that the optimiser begins
-    with is the factor.
+    with is the factor. The argument `after` gets a schedule of constant rates, and `starts` are
+    those of `fixed` that are the rate of the first step.
     """
 
     thing: Any
@@ -86,6 +94,8 @@ class Counting:
     built: Mapping[str, str] = field(default_factory=dict)
     fixed: Mapping[str, Any] = field(default_factory=dict)
     scaled: bool = False
+    after: str = ""
+    starts: tuple[str, ...] = ()
 
     offset = 0
     ends = ()
@@ -109,14 +119,24 @@ class Counting:
     @property
     def needs(self) -> list[str]:
         """The lines that its text needs before it."""
-        return ["from typing import Any", "", "", *inspect.getsource(Updates).splitlines(), "", ""]
+        more = ["", "import torch"] if self.after else []
+        return [
+            "from typing import Any",
+            *more,
+            "",
+            "",
+            *inspect.getsource(Updates).splitlines(),
+            "",
+            "",
+        ]
 
     def at(self, sizes: Sizes) -> Updates:
         """Return the function of the step at `sizes`."""
         given = {own: getattr(sizes, size) for own, size in self.built.items()}
 
         def build(optimizer: Any) -> Any:
-            return self.thing(**{self.optimizer: optimizer}, **given, **self.fixed)
+            after = {self.after: _constant(optimizer)} if self.after else {}
+            return self.thing(**{self.optimizer: optimizer}, **given, **self.fixed, **after)
 
         return Updates(build, self.method, self._base(sizes.factor))
 
@@ -127,9 +147,20 @@ class Counting:
         """Return the call as code; `value` writes a size."""
         given = [f"{own}={value(size)}" for own, size in self.built.items()]
         given += [f"{own}={one!r}" for own, one in self.fixed.items()]
+        given += [f"{self.after}={_CONSTANT}"] if self.after else []
         call = f"{name}({', '.join([f'{self.optimizer}=optimizer', *given])})"
         base = self._base(value("factor"))
         return f'Updates(lambda optimizer: {call}, "{self.method}", {base})({step})'
+
+
+_CONSTANT = "torch.optim.lr_scheduler.LambdaLR(optimizer, lambda _: 1.0)"
+
+
+def _constant(optimizer: Any) -> Any:
+    """Return a scheduler that leaves the rate of `optimizer` as it is."""
+    import torch
+
+    return torch.optim.lr_scheduler.LambdaLR(optimizer, lambda _: 1.0)
 
 
 def optimizer_of(thing: Any) -> str:
@@ -147,8 +178,31 @@ def counts_itself(thing: Any) -> bool:
         return False
     if inspect.isclass(thing) and not _method(thing):
         return False
-    named = {squashed(one) for one in inspect.signature(thing).parameters}
-    return not named.isdisjoint(SIZES["warmup"])
+    arguments = inspect.signature(thing).parameters
+    named = {squashed(one) for one in arguments}
+    return not named.isdisjoint(SIZES["warmup"]) or bool(_warmup_of(thing, arguments))
+
+
+def _warmup_of(thing: Any, arguments: Iterable[str]) -> str:
+    """Return the one length that what is called a warm-up takes, "" for none."""
+    lengths = [one for one in arguments if squashed(one) in OF_WARMUPS]
+    is_warmup = inspect.isclass(thing) and "warmup" in squashed(thing.__name__)
+    return lengths[0] if is_warmup and len(lengths) == 1 else ""
+
+
+def steps_by_number(thing: Any) -> Iterator[tuple[str, inspect.Signature]]:
+    """Yield the methods of a class with an optimiser that go on to the step that they are given."""
+    for method in STEPS if inspect.isclass(thing) and optimizer_of(thing) else ():
+        if callable(found := getattr(thing, method, None)) and _needs_more(found):
+            signature = inspect.signature(found)
+            yield method, signature.replace(parameters=[*signature.parameters.values()][1:])
+
+
+def _needs_more(method: Any) -> bool:
+    """Say whether a method of a class has an argument without a default."""
+    _, *rest = inspect.signature(method).parameters.values()
+    loose = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    return any(one.default is one.empty and one.kind not in loose for one in rest)
 
 
 def _method(thing: type) -> str:
@@ -159,13 +213,26 @@ def countings(thing: Any, reading: Reading) -> Iterator[Counting]:
     """Yield how a schedule that counts by itself may be called, the likeliest first."""
     if not (optimizer := optimizer_of(thing)):
         return
-    made = [one for one in inspect.signature(thing).parameters if one != optimizer]
+    arguments = inspect.signature(thing).parameters
+    made = [one for one in arguments if one != optimizer]
     built = sizes_in(made, reading)
+    if "warmup" not in built.values() and (length := _warmup_of(thing, made)):
+        built[length] = "warmup"
     method = _method(thing) if inspect.isclass(thing) else "step"
-    if not method:
+    if not method or (inspect.isclass(thing) and _needs_more(getattr(thing, method))):
         return
-    for scaled in (False,) if "factor" in built.values() else (True, False):
-        yield Counting(thing, optimizer, method, built, dict(reading.given), scaled)
+    starts = first_rates(arguments, reading)
+    needed = [one for one in made if arguments[one].default is inspect.Parameter.empty]
+    after = next((one for one in needed if squashed(one) in AFTER), "")
+    fixed = {**reading.given, **dict.fromkeys(starts, 0.0)}
+    ways = [built]
+    for own in (one for one, size in built.items() if squashed(one) == "multiplier"):
+        rest = {one: size for one, size in built.items() if one != own}
+        ways.append(rest)  # of the rate of the optimiser
+    for one in ways:
+        more = {} if one is built else dict.fromkeys([*{*built} - {*one}], 1.0)
+        for scaled in (False,) if "factor" in one.values() else (True, False):
+            yield Counting(thing, optimizer, method, one, {**fixed, **more}, scaled, after, starts)
 
 
 def sets_rates(found: Counting, sizes: Sizes) -> bool:

@@ -32,6 +32,7 @@ from attentest.targets.adapt.training.schedule_names import (
     OPTIMIZERS,
     SIZES,
     STEP,
+    first_rates,
     require_sizes,
     sizes_in,
 )
@@ -41,6 +42,7 @@ from attentest.targets.adapt.training.schedulers import (
     counts_itself,
     other_method,
     sets_rates,
+    steps_by_number,
 )
 from attentest.targets.models.written import definition
 from attentest.targets.origin import Origin, origin
@@ -144,7 +146,12 @@ def adapt_schedule(
     roles = schedule.roles
     arguments = f"arguments: {', '.join(f'{role}={mine}' for role, mine in roles.items())}"
     guessed = () if measured else (_MEANT.format(own=own),) * (not reading.choices)
-    doubts = (*guessed, *assumed(declared, reading), *_ends((*last, *schedule.ends)))
+    doubts = (
+        *guessed,
+        *assumed(declared, reading),
+        *_ends((*last, *schedule.ends)),
+        *_others(schedule),
+    )
     return AdaptedSchedule(
         name=own,
         title=f"{own}, read as {COMPONENT}",
@@ -172,6 +179,14 @@ def _ends(names: Sequence[str]) -> Iterator[str]:
         yield f"assumed {own}=0, at which the schedules of the spec end: its value is not judged"
 
 
+def _others(schedule: Schedule | Counting) -> Iterator[str]:
+    """Yield what else a schedule is given that counts by itself."""
+    for own in schedule.starts:
+        yield f"assumed {own}=0, at which the schedules of the spec begin: its value is not judged"
+    if isinstance(schedule, Counting) and schedule.after:
+        yield f"assumed that {schedule.after} is judged by itself: it gets constant rates"
+
+
 def _calls(thing: Any) -> Iterator[tuple[str, inspect.Signature]]:
     """Yield the ways of calling it: the name of the method, "" for a function, and its signature.
 
@@ -181,10 +196,12 @@ def _calls(thing: Any) -> Iterator[tuple[str, inspect.Signature]]:
         yield "", inspect.signature(thing)
         return
     for method in METHODS:
-        if callable(found := thing.__dict__.get(method)):
+        held = (vars(one)[method] for one in thing.__mro__[:-1] if method in vars(one))
+        if callable(found := next(held, None)):
             signature = inspect.signature(found)
             _, *rest = signature.parameters.values()
             yield method, signature.replace(parameters=rest)
+    yield from steps_by_number(thing)
 
 
 def _steps(signature: inspect.Signature) -> list[str]:
@@ -204,7 +221,12 @@ def _schedule(thing: Any, own: str, reading: Reading) -> Schedule:
         optimizer = next((one for one in made if squashed(one) in OPTIMIZERS), "")
         built = sizes_in([one for one in made if one != optimizer], reading)
         called = sizes_in(rest, reading)
-        found = Schedule(thing, step, method, built, called, dict(reading.given), optimizer)
+        sets = method in [one for one, _ in steps_by_number(thing)]
+        starts = first_rates({**made, **rest}, reading)
+        given = {**reading.given, **dict.fromkeys(starts, 0.0)}
+        found = Schedule(
+            thing, step, method, built, called, given, optimizer, sets=sets, starts=starts
+        )
         if not method and "warmup" not in called.values():
             constants, ends = constants_of(thing, reading)
             found = replace(found, constants=constants, ends=ends)

@@ -120,9 +120,18 @@ def adds_at_zero(probe: Probe, adapter: Adapter) -> bool:
         return False
     for one in sublayer.parameters():
         one.data.zero_()
-    given = probe.given(adapter)
+    given = _given(probe, adapter)
     found = replace(probe, built=sublayer).called(adapter, given)
     return isinstance(found, Tensor) and torch.equal(found, next(iter(given.values())))
+
+
+def _given(probe: Probe, adapter: Adapter) -> dict[str, Any]:
+    """Return inputs of `adapter`, with the one mask that code takes which is causal by itself."""
+    given = dict(probe.given(adapter))
+    if adapter.causal and "mask" in given:
+        length = next(iter(given.values())).shape[-2]
+        given["mask"] = torch.ones((1, 1, length, length), dtype=torch.bool).tril()
+    return given
 
 
 class _Ones(nn.Module):
@@ -140,7 +149,7 @@ def _adds_its_input(probe: Probe, adapter: Adapter, norm: str) -> bool:
     sublayer = copy.deepcopy(probe.built)
     place, _, own = norm.rpartition(".")
     setattr(sublayer.get_submodule(place), own, _Ones())
-    probed, given = replace(probe, built=sublayer), probe.given(adapter)
+    probed, given = replace(probe, built=sublayer), _given(probe, adapter)
     role = next(iter(given))
     moved = 3.0 * given[role]
     inputs = {name: moved if one is given[role] else one for name, one in given.items()}

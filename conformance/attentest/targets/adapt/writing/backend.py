@@ -20,6 +20,7 @@ from attentest.targets.adapt.layouts import split
 from attentest.targets.adapt.makers.maker import CODE, Maker, as_long, with_axes
 from attentest.targets.adapt.masks import lengths_of, shaped_mask
 from attentest.targets.adapt.names import MASKS
+from attentest.targets.adapt.objects.mask_holders import held_as
 from attentest.targets.adapt.parameters.telling import lines as table_lines
 from attentest.targets.adapt.probing import SIZES
 from attentest.targets.adapt.wrappers.lazy import LAZY_SOURCE, materialised
@@ -210,7 +211,8 @@ class Written:
         """Return the line that writes the mask `role` into the argument `own`."""
         style, fold = self.adapter.styles[slot], self.adapter.layout.fold
         if (kind := self.adapter.holders.get(own)) is not None:
-            return f"masks[{own!r}] = {self.writer.named(kind)}({self._entries(slot, role)})"
+            entries = self._entries(slot, role)
+            return f"masks[{own!r}] = {held_as(kind, entries, self.writer.named)}"
         if style.meaning == "additive":
             self.helpers["additive"] = ADDITIVE.strip()
         if style.meaning == "lengths":

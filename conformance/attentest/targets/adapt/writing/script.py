@@ -27,6 +27,7 @@ from attentest.targets.adapt.code import Code, Inner
 from attentest.targets.adapt.encoders.stack import STACK_SOURCE
 from attentest.targets.adapt.makers.maker import CODE, Maker
 from attentest.targets.adapt.names import MASKS
+from attentest.targets.adapt.objects.mask_holders import held_as
 from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.adapt.wrappers.own_layers import OWN_LAYERS_SOURCE
 from attentest.targets.adapt.writing.values import Expression, Writer, tensor
@@ -214,7 +215,7 @@ class Script:
                 lines.append(f"{name} = {written}  # {style.words}")
                 value = f"{name}[i]" if many else name
                 kind = self.adapter.holders.get(own)
-                value = f"{self.writer.named(kind)}({value})" if kind is not None else value
+                value = held_as(kind, value, self.writer.named) if kind is not None else value
                 values[own] = Expression(value)
         for own in self.adapter.arguments.derived:
             values[own] = given["key"].shape[-1]
