@@ -68,8 +68,7 @@ def doubtful(said: Iterable[str]) -> list[str]:
 def adapter_of(code: Code, reading: Reading) -> tuple[Probe, Adapter, list[str]]:
     """Return the adapter that calls the code, what it was found with, and what to say of it."""
     carried = arguments.read(code.name, code.component, code.signature, reading)
-    parts = list(_parts(code.construction))
-    holders = all_holders(code.signature.parameters, code.thing, parts)
+    holders = all_holders(code.signature.parameters, code.thing, [*_parts(code.construction)])
     layout = layouts(code.component)[0]
     adapter = Adapter(code.component, code.signature, carried, layout, holders=holders)
     probe, adapter, keys, how = _with_layout(code, adapter, reading)
