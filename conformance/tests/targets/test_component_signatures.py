@@ -95,11 +95,18 @@ class FlagIgnored(Flagged):
         return False
 
 
-@pytest.mark.parametrize("thing", [Flagged, FlagIgnored])
-def test_a_flag_that_is_called_a_mask_keeps_its_default(thing):
-    report = attentest.check(thing, "multi_head_attention", clauses=FORMULA)
+def test_a_flag_that_is_called_a_mask_keeps_its_default():
+    report = attentest.check(Flagged, "multi_head_attention", clauses=FORMULA)
     assert report.conforms, str(report)
     assert "it takes no mask" in "\n".join(report.inferred)
+
+
+def test_a_flag_that_hides_nothing_is_asked_about():
+    with pytest.raises(Unclear, match="causal_mask=True, its default"):
+        attentest.check(FlagIgnored, "multi_head_attention", clauses=FORMULA)
+    choices = {"attention_causality": "by-mask"}
+    report = attentest.check(FlagIgnored, "multi_head_attention", clauses=FORMULA, choices=choices)
+    assert report.conforms, str(report)
 
 
 class Settings:

@@ -102,12 +102,11 @@ def test_factors_of_heads_are_no_mask(tmp_path: Path) -> None:
     assert asked_or_broken(tmp_path, "EncoderBlock", HEADS, right, wrong, "encoder.layer-formula")
 
 
-@share(4, rest=1)
+@share(3, rest=1)
 @pytest.mark.parametrize(
     ("name", "code", "option"),
     [
         ("EncoderLayer", LAYER, "--give variant=pre"),
-        ("FullAttention", ATTENTION, "--give attn_mask=None --give mask_flag=False"),
         ("get_schedule", SCHEDULE, r"--give num_cycles=0.5 .*\(tried\)"),
         ("get_decay", SCHEDULE, r"--give power=1 .*\(tried\)"),
     ],
@@ -117,6 +116,12 @@ def test_option_that_gives_the_numbers_is_named(
 ) -> None:
     with pytest.raises(Unclear, match=option):
         adapted(tmp_path, name, code)
+
+
+@pytest.mark.proof
+def test_attention_with_a_mask_held_by_an_object_is_judged(tmp_path: Path) -> None:
+    backend = adapted(tmp_path, "FullAttention", ATTENTION)
+    assert broken(backend, "attention.formula", "attention.masking-exact") == []
 
 
 @pytest.mark.proof
