@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 import attentest
+from attentest.judging import executed
 from attentest.judging.executed import Executed
 from attentest.results import stream
 from attentest.results.branches import Branch, not_run, sentence
@@ -41,6 +42,12 @@ class FeedForward(nn.Module):
             x = 1
         return x
 """
+
+
+@pytest.fixture(autouse=True)
+def _uncompiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Other tests of this process may have imported the compiler of torch."""
+    monkeypatch.setattr(executed, "_COMPILER", "no.compiler")
 
 
 @pytest.fixture(name="file")
@@ -111,7 +118,7 @@ def test_the_sentence_counts_what_it_does_not_list() -> None:
 
 
 def test_calls_are_not_traced_where_a_debugger_traces() -> None:
-    executed, seen = Executed("own.py"), []
+    observed, seen = Executed("own.py"), []
 
     def tracer(*event: object) -> None:
         seen.append(event)
@@ -119,23 +126,23 @@ def test_calls_are_not_traced_where_a_debugger_traces() -> None:
     before = sys.gettrace()
     sys.settrace(tracer)
     try:
-        with executed.watch():
+        with observed.watch():
             assert sys.gettrace() is tracer
     finally:
         sys.settrace(before)
-    assert executed.branches() == ()
+    assert observed.branches() == ()
 
 
 def test_code_that_torch_compiles_has_no_branches(
     file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(sys.modules, "torch._dynamo", sys)
+    monkeypatch.setattr(executed, "_COMPILER", "sys")
     (backend,) = attentest.check(f"{file}:FeedForward", clauses=["feed_forward.formula"]).run
     assert backend.branches == ()
 
 
 def test_branches_of_installed_packages_are_not_those_of_the_user() -> None:
-    executed = Executed("own.py")
-    with executed.watch():
+    observed = Executed("own.py")
+    with observed.watch():
         assert pytest.approx(1.0) == line_of("import warnings") / 2
-    assert {Path(one.file).name for one in executed.branches()} <= {Path(__file__).name}
+    assert {Path(one.file).name for one in observed.branches()} <= {Path(__file__).name}

@@ -7,8 +7,9 @@ from torch import Tensor
 
 
 def gradients(total: Tensor, wanted: Sequence[Tensor]) -> Sequence[Tensor | None]:
-    """Return the gradients of the number `total`, None for what it does not depend on.
+    """Return the gradients of `total`, a number, in the shapes of the tensors `wanted`.
 
+    A gradient is None for what `total` does not depend on.
     Reentrant checkpoints of torch refuse `torch.autograd.grad`: gradients are accumulated then, in
     tensors without any before.
     """

@@ -168,19 +168,21 @@ def _computed_twice(alignment: Alignment, steps: Sequence[Step]) -> Iterator[Fin
     """Yield the operations that compute a step anew, with one of the missing `steps` for it.
 
     So sines that are written in the place of cosines are right, and are put where others belong.
+    The first of both may be the wrong one, as a query that is made with the weights of keys.
     """
-    places: dict[int, Place] = {}
+    first: dict[int, Operation] = {}
     for operation in alignment.recording.operations:
         if operation.place is None or operation.name == "write" or not operation.outputs:
             continue
         for piece in alignment.known.get(operation.outputs[0].number, ()):
             shape, number = piece.step.value.shape, piece.step.number
-            first = places.setdefault(number, operation.place)
-            if first == operation.place or number in _carried(alignment, operation):
+            before = first.setdefault(number, operation)
+            if before.place == operation.place or number in _carried(alignment, operation):
                 continue
-            runs = _runs(alignment, operation)
-            for step in (one for one in steps if one.value.shape == shape):
-                yield from _replaced(alignment, operation, runs, step)
+            for either in (operation, before):
+                runs = _runs(alignment, either)
+                for step in (one for one in steps if one.value.shape == shape):
+                    yield from _replaced(alignment, either, runs, step)
 
 
 def _carried(alignment: Alignment, operation: Operation) -> set[int]:
