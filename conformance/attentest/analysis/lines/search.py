@@ -179,9 +179,10 @@ def _computed_twice(alignment: Alignment, steps: Sequence[Step]) -> Iterator[Fin
             before = first.setdefault(number, operation)
             if before.place == operation.place or number in _carried(alignment, operation):
                 continue
+            alike = [one for one in steps if one.value.shape == shape]
             for either in (operation, before):
                 runs = _runs(alignment, either)
-                for step in (one for one in steps if one.value.shape == shape):
+                for step in sorted(alike, key=lambda one: one.optional):
                     yield from _replaced(alignment, either, runs, step)
 
 
