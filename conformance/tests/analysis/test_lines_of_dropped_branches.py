@@ -68,6 +68,7 @@ def test_a_branch_that_is_not_added_is_named_and_not_confirmed(
     assert not location.confirmed
 
 
+@pytest.mark.proof
 def test_a_sublayer_that_is_not_called_is_named_at_the_last_sum(tmp_path: Path) -> None:
     fed = CODE[CODE.index("        y = self.norm2(x)") : CODE.index("        return x")]
     location = _line(tmp_path, (fed, ""))
@@ -76,6 +77,7 @@ def test_a_sublayer_that_is_not_called_is_named_at_the_last_sum(tmp_path: Path) 
     assert not location.confirmed
 
 
+@pytest.mark.proof
 def test_a_branch_that_a_layer_of_a_model_does_not_add_is_named_in_the_layer(
     tmp_path: Path,
 ) -> None:

@@ -50,6 +50,7 @@ HELD = HELD.replace(
 )
 
 
+@pytest.mark.proof
 def test_a_memoised_part_is_made_anew_for_each_model(tmp_path: Path) -> None:
     backend = adapted(tmp_path, "GPT", SOURCE)
     assert "built as fresh(GPT)(config=GPTConfig(" in "\n".join(backend.understood)
