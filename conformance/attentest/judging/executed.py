@@ -39,7 +39,7 @@ class Executed:
         self._switches = _switches(getattr(getattr(backend, "code", None), "thing", None))
         self._left: dict[int, set[int]] = {}  # by the identity of the code, whose hash is slow
         self._entered: list[tuple[CodeType, frozenset[int], set[int]]] = []
-        self._compiled = False
+        self._unseen = False  # a call was not traced, which may have run any branch
 
     @contextmanager
     def watch(self) -> Iterator[None]:
@@ -47,8 +47,8 @@ class Executed:
 
         Nor where code is compiled by torch: that runs other code in its place.
         """
-        self._compiled |= _COMPILER in sys.modules
-        if self._compiled or sys.gettrace() is not None:
+        self._unseen |= _COMPILER in sys.modules or sys.gettrace() is not None
+        if self._unseen:
             yield
             return
         sys.settrace(self._enter)
@@ -56,16 +56,19 @@ class Executed:
             yield
         finally:
             sys.settrace(None)
-            self._compiled |= _COMPILER in sys.modules
+            self._unseen |= _COMPILER in sys.modules
 
     def branches(self) -> tuple[Branch, ...]:
-        """Return the branches of all functions that were entered, and whether they were run."""
-        if self._compiled:
+        """Return the branches of all functions that were entered, and whether they were run.
+
+        None where a call was not traced.
+        """
+        if self._unseen:
             return ()
         lines: defaultdict[str, set[int]] = defaultdict(set)
         ran: defaultdict[str, set[int]] = defaultdict(set)
         entered: defaultdict[str, set[int]] = defaultdict(set)
-        for code, known, left in self._entered:
+        for code, known, left in (one for one in self._entered if one[1]):
             lines[code.co_filename] |= known
             ran[code.co_filename] |= known - left
             entered[code.co_filename].add(code.co_firstlineno)
