@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, field, replace
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-from attentest.results.branches import Branch
+from attentest.results.branches import Branch, not_run, sentence
 from attentest.results.plan import Plan, select
 from attentest.results.verdict import Status, Verdict
 from attentest_spec import CHOICES, COMPONENTS, Limits
@@ -80,6 +80,11 @@ class BackendRun:
     measured: Mapping[str, str] = field(default_factory=dict)
     failure: str = ""
     branches: tuple[Branch, ...] = ()
+
+    @property
+    def left_out(self) -> str:
+        """The branches of its code that no judged call ran, in one sentence; "" for none."""
+        return sentence(left := not_run(self.branches), most=len(left))
 
     @property
     def by_clause(self) -> dict[str, Verdict]:

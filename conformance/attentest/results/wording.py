@@ -4,7 +4,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from textwrap import indent
 
-from attentest.results.branches import not_run, sentence
 from attentest.results.causes import shown
 from attentest.results.plan import Plan
 from attentest.results.run import BackendRun
@@ -95,7 +94,7 @@ def report(backend: BackendRun, plan: Plan, how: str = "") -> str:
             *([inferred(sentences)] if sentences else []),
             *explanations(verdicts),
             *groups,
-            *filter(None, [sentence(left := not_run(backend.branches), most=len(left))]),
+            *filter(None, [backend.left_out]),
             "\n".join([summary(backend, plan) + how, *uncompared(backend)]),
         ]
     )

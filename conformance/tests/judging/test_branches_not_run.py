@@ -100,6 +100,7 @@ def test_branches_are_in_the_stream(file: Path) -> None:
     report = attentest.check(f"{file}:FeedForward", clauses=["feed_forward.formula"])
     again = stream.parsed(stream.text(report.run), "a stream")
     (kept,), (own,) = again, report.run
+    assert "(self.gated; --give gated=True judges it)" in kept.left_out
     assert kept.branches == own.branches != ()
 
 
