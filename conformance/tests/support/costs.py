@@ -9,7 +9,16 @@ from attentest.studies.cost.memory import MIB
 from attentest.studies.cost.plan import Point
 from attentest.studies.cost.stand import Holding
 
-QUICK = Plan(lengths=(3, 6, 12), widths=(4, 8), length=3, width=4, heads=2, layers=1, repeat=5)
+QUICK = Plan(
+    precision="float32",
+    lengths=(3, 6, 12),
+    widths=(4, 8),
+    length=3,
+    width=4,
+    heads=2,
+    layers=1,
+    repeat=5,
+)
 
 
 class Clockwork:

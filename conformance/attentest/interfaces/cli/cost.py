@@ -56,7 +56,7 @@ _USUAL = Plan()
 @options.size("--heads", "Heads of attention", _USUAL.heads)
 @options.size("--layers", "Layers of each stack", _USUAL.layers)
 @options.size("--repeat", "Rounds at each point", _USUAL.repeat)
-@options.dtype("precision", default=_USUAL.precision)
+@options.dtype("precision", otherwise="float32 where all compute in it")
 @options.limits(120.0)
 @options.json_file
 @options.plot

@@ -108,6 +108,14 @@ def common(accounts: Mapping[str, Account]) -> tuple[str, ...]:
         for name in COMPONENTS
         if name not in STEPWISE and all(name in one.components for one in accounts.values())
     ]
+    decoding = [
+        name for name in STEPWISE if all(name in one.components for one in accounts.values())
+    ]
+    if decoding and not shared:
+        raise BadExample(
+            f"{decoding[0]} is a loop over tokens: it has no steps that can be followed and "
+            f"compared. `attentest check` judges it."
+        )
     if not shared:
         provided = "; ".join(
             f"{name} provides {', '.join(one.components) or 'none'}"

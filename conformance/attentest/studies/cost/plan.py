@@ -9,6 +9,7 @@ import numpy as np
 
 from attentest.harness.description import Facts
 from attentest.harness.errors import AttentestError
+from attentest.harness.scripted import STEPWISE
 from attentest.studies.comparison import BadExample, Example
 from attentest.studies.cost.formulas import Work, flops
 from attentest_spec import COMPONENTS, PAPER, Choices, Sizes
@@ -33,7 +34,8 @@ class Point:
 class Plan:
     """A sweep over `lengths` at one `width`, and one over `widths` at one `length`.
 
-    A `component` of "" is the largest that all provide. `inner` is the width of a feed-forward
+    A `component` of "" is the largest that all provide, and a `precision` of "" is float32 where all
+    compute in it and the finest that they share where not. `inner` is the width of a feed-forward
     network's inner layer as a multiple of the model's. `masks` are the kinds that may be used.
     """
 
@@ -48,7 +50,7 @@ class Plan:
     inner: int = 4
     vocabulary: int = 100
     repeat: int = 11
-    precision: str = "float32"
+    precision: str = ""
     masks: tuple[str, ...] = MASK_KINDS
     notes: tuple[str, ...] = field(default=(), compare=False)
 
@@ -56,9 +58,12 @@ class Plan:
         """Refuse what cannot be; raises :class:`BadPlan`, or UnknownName for an unknown name."""
         object.__setattr__(self, "lengths", tuple(sorted(set(self.lengths))))
         object.__setattr__(self, "widths", tuple(sorted(set(self.widths))))
-        require("precision", self.precision, PRECISIONS)
+        if self.precision:
+            require("precision", self.precision, PRECISIONS)
         if self.component:
             require("component", self.component, COMPONENTS)
+        if self.component in STEPWISE:
+            raise BadPlan(DECODES.format(self.component))
         numbers = {"batch": self.batch, "heads": self.heads, "layers": self.layers}
         numbers |= {"repeat": self.repeat, "length": self.length, "width": self.width}
         numbers |= {"inner": self.inner, "vocabulary - 1": self.vocabulary - 1}
@@ -130,6 +135,7 @@ class Plan:
             heads=sizes.heads,
             layers=sizes.layers,
             inner=sizes.d_ff // sizes.d_model,
+            precision=self.precision or _shared_precision(facts),
             masks=fitted.masks,
             notes=fitted.notes,
         )
@@ -139,6 +145,9 @@ class Plan:
         shared = [
             name for name in COMPONENTS if all(name in one.components for one in facts.values())
         ]
+        if shared and all(name in STEPWISE for name in shared):
+            raise BadPlan(DECODES.format(shared[0]))
+        shared = [name for name in shared if name not in STEPWISE]
         if not shared:
             told = "; ".join(f"{name}: {', '.join(one.components)}" for name, one in facts.items())
             raise BadPlan(f"They have no component in common, so nothing can be measured. {told}.")
@@ -155,6 +164,22 @@ class Plan:
         named = ("lengths", "widths", "masks", "notes")
         return cls(**{**plain, **{name: tuple(plain[name]) for name in named}})
 
+
+def _shared_precision(facts: Mapping[str, Facts]) -> str:
+    """Return float32 where all compute in it, else the finest precision that they share, if any."""
+    shared = [
+        name
+        for name in ("float32", *PRECISIONS)
+        if all(name in one.limits.precisions for one in facts.values())
+    ]
+    return shared[0] if shared else "float32"
+
+
+DECODES = (
+    "{} is a loop over tokens, and its cost is that of the model that it asks, so it is not "
+    "measured. `attentest check` judges it; measure the model with `attentest cost`."
+)
+"""The answer where nothing but decoding could be measured."""
 
 FORWARD, BOTH = "forward", "forward and backward"
 """Passes measured: the output alone, or the output and the gradients of inputs and parameters."""

@@ -46,6 +46,11 @@ def test_backends_without_a_common_part_are_refused():
         believed(part_of(plain(), "encoder"), part_of(plain(), "decoder"))
 
 
+def test_loops_over_tokens_are_not_followed():
+    with pytest.raises(BadExample, match="sampling is a loop over tokens"):
+        believed(part_of(plain(), "sampling"), part_of(plain(), "sampling"))
+
+
 class Wordless:
     """A backend whose parts tell nothing of what is inside."""
 

@@ -86,6 +86,24 @@ def test_a_plan_is_fitted_to_all() -> None:
         Plan().fitted(facts | {"c": Facts(("generator",), Choices(), Limits())})
 
 
+def test_precision_is_float32_where_all_compute_in_it() -> None:
+    coarse, fine = Limits(), Limits(precisions=("float64",))
+    facts = {"a": Facts(("attention",), Choices(), coarse)}
+    assert Plan().fitted(facts).precision == "float32"
+    assert Plan(precision="float64").fitted(facts).precision == "float64"
+    assert Plan().fitted({**facts, "b": replace(facts["a"], limits=fine)}).precision == "float64"
+
+
+def test_loops_over_tokens_are_not_measured() -> None:
+    facts = {"a": Facts(("sampling",), Choices(), Limits())}
+    with pytest.raises(BadPlan, match="sampling is a loop over tokens"):
+        Plan().fitted(facts)
+    with pytest.raises(BadPlan, match="greedy_decoding is a loop over tokens"):
+        Plan(component="greedy_decoding")
+    both = {"a": Facts(("sampling", "attention"), Choices(), Limits())}
+    assert Plan().fitted(both).component == "attention"
+
+
 @pytest.mark.parametrize(
     ("wrong", "told"),
     [
