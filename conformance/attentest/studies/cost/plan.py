@@ -34,7 +34,7 @@ class Point:
 class Plan:
     """A sweep over `lengths` at one `width`, and one over `widths` at one `length`.
 
-    A `component` of "" is the largest that all provide, and a `precision` of "" is float32 where all
+    A `component` of "" is the largest that all provide; a `precision` of "" is float32 where all
     compute in it and the finest that they share where not. `inner` is the width of a feed-forward
     network's inner layer as a multiple of the model's. `masks` are the kinds that may be used.
     """
