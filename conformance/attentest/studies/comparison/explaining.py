@@ -20,8 +20,12 @@ from attentest.studies.comparison.parts import (
 from attentest.studies.comparison.recording import Recording, furthest
 from attentest.studies.comparison.steps import parting
 from attentest_spec import CHOICES, Choices
+from attentest_spec.choices import Value
 
 Oracle = Callable[[Choices], Recording]
+
+TABLES = ("position_arithmetic", "rotary_arithmetic")
+"""Choices by which tables of sines and cosines are computed in float32."""
 
 _SAFETY = 8.0
 """Constant in front of a rounding that was measured once."""
@@ -70,13 +74,28 @@ def explained(
 def room(choices: Choices, oracle: Oracle, example: Example) -> float:
     """Return how far numbers under `choices` may be from the oracle's and count as the same.
 
-    Two sound softmaxes in float32 lie as far apart as each does from the one that rounds nothing.
+    Two correct softmaxes in float32 lie as far apart as each does from the one that rounds nothing.
+    The sines and cosines of a table may besides be those of an angle that is wrong by some units of
+    float32 for each position, as the frequencies are rounded before they are multiplied.
     """
-    exact = unrounded(choices)
+    smooth = unrounded(choices)
+    exact = smooth.but(**dict.fromkeys(TABLES, "as-computed"))
     if exact == choices:
         return BOUND
-    apart = furthest(oracle(choices), oracle(exact), example)
-    return BOUND + (_SAFETY * apart if isfinite(apart) else 0.0)  # NaN is no room without an end
+    found = oracle(exact)
+    longest = max(len(example.source[0]), len(example.target[0]))
+    of_sums = _finite(furthest(oracle(choices.but(**_of(exact, TABLES))), found, example))
+    of_tables = _finite(furthest(oracle(smooth), found, example))
+    return BOUND + _SAFETY * (of_sums + longest * of_tables)
+
+
+def _finite(difference: float) -> float:
+    """Return `difference`, and 0 for NaN and infinity, which are no bound."""
+    return difference if isfinite(difference) else 0.0
+
+
+def _of(choices: Choices, names: Collection[str]) -> dict[str, Value]:
+    return {name: choices[name] for name in names}
 
 
 def flipped(one: Choices, other: Choices) -> tuple[Flip, ...]:

@@ -1,5 +1,7 @@
 """Inputs of a component of an example: weights that are the same for all, and its arguments."""
 
+from typing import Annotated
+
 import numpy as np
 
 from attentest.studies.comparison.example import Example
@@ -38,6 +40,9 @@ def inputs(example: Example, component: str) -> tuple[Input, ...]:
     query = rng.normal(size=(len(target), sizes.heads, target.shape[1], narrow))
     key, value = rng.normal(size=(2, len(source), sizes.heads, source.shape[1], narrow))
     read, kept = hiding_pads(example, target.shape[1]), hiding_pads(example, source.shape[1])
+    if hides_later_by_itself(example):
+        query = rng.normal(size=key.shape)
+        read = kept = causal(source.shape[1])
     decoding = (state, memory, read, hiding_later(example))
     given: dict[str, tuple[Input, ...]] = {
         "padding_mask": (source, sizes.source_pad),
@@ -89,11 +94,21 @@ def hiding_pads(example: Example, queries: int) -> Array | None:
     return None if "none" in example.masks else np.ones((1, 1, queries, keys), dtype=bool)
 
 
+def hides_later_by_itself(example: Example) -> bool:
+    """Return whether attention has keys that are its queries, and no mask but the causal one."""
+    return set(example.masks) == {"causal"}
+
+
+def causal(length: int) -> Annotated[Array, "1 1 L L"]:
+    """Return the mask (1, 1, `length`, `length`) that hides later positions."""
+    return np.tril(np.ones((1, 1, length, length), dtype=bool))
+
+
 def hiding_later(example: Example) -> Array | None:
     """Return the causal mask over the target, where it may be used."""
     length = len(example.target[0])
     if "causal" in example.masks:
-        return np.tril(np.ones((1, 1, length, length), dtype=bool))
+        return causal(length)
     return None if "none" in example.masks else np.ones((1, 1, length, length), dtype=bool)
 
 
