@@ -82,9 +82,8 @@ def side_by_side(
         stop=stop,
     )
     components = common(accounts) if len(accounts) > 1 else ()
-    fitted = suited(example, components).fitted(
-        {name: one.limits for name, one in accounts.items()}
-    )
+    limits = {name: one.limits for name, one in accounts.items()}
+    fitted = suited(example, components).fitted(limits).in_shared_precision(limits)
     recordings, failed = gather(
         {
             name: partial(recording, participants[name], one.choices, components, fitted)

@@ -30,8 +30,9 @@ class BadExample(AttentestError, ValueError):
 class Example:
     """Sizes, source tokens (B, S), target tokens (B, T), and the kinds of masks that may be used.
 
-    `cross` says whether attention may be asked with keys that are not its queries. `notes` say what
-    had to be changed to fit it to those that are compared.
+    `cross` says whether attention may be asked with keys that are not its queries. `precision` is
+    the one that all are called in. `notes` say what had to be changed to fit it to those that are
+    compared.
     """
 
     sizes: Sizes
@@ -39,6 +40,7 @@ class Example:
     target: Tokens
     masks: tuple[str, ...] = MASK_KINDS
     cross: bool = True
+    precision: str = "float64"
     notes: tuple[str, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
@@ -51,7 +53,9 @@ class Example:
         source, target = (tuple(map(tuple, plain[side])) for side in ("source", "target"))
         sizes = Sizes(**plain["sizes"])
         rest = {name: tuple(plain[name]) for name in ("masks", "notes")}
-        return cls(sizes, source, target, cross=plain["cross"], **rest)
+        return cls(
+            sizes, source, target, cross=plain["cross"], precision=plain["precision"], **rest
+        )
 
     def fitted(self, limits: Mapping[str, Limits]) -> "Example":
         """Return it inside the `limits` of all backends, given by their names, with notes.
@@ -68,6 +72,14 @@ class Example:
                     f"{one.inner} times as wide as its model, and that of another is not."
                 )
         return fitted
+
+    def in_shared_precision(self, limits: Mapping[str, Limits]) -> "Example":
+        """Return it in float32 where that is the finest in which all compute, with a note."""
+        rounded = [name for name, one in limits.items() if "float64" not in one.precisions]
+        if not rounded or not all("float32" in one.precisions for one in limits.values()):
+            return self
+        note = f"The numbers are those of float32, for {rounded[0]} is limited to that"
+        return replace(self, precision="float32", notes=(*self.notes, note))
 
     def _within(self, name: str, limits: Limits) -> "Example":
         largest = {"layers": limits.layers, "heads": limits.heads, "max_length": limits.length}

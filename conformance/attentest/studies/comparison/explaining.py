@@ -1,12 +1,14 @@
 """The explanation of different numbers: the choices in which two backends differ."""
 
 from collections.abc import Callable, Collection, Mapping
+from dataclasses import replace
 from math import isfinite
 from typing import NamedTuple
 
 from attentest.analysis.diagnosis import explain
 from attentest.analysis.identify.finding import same
 from attentest.harness.arithmetic import unrounded
+from attentest.harness.tolerances import largest
 from attentest.studies.comparison.example import Example
 from attentest.studies.comparison.parts import (
     BOUND,
@@ -17,10 +19,11 @@ from attentest.studies.comparison.parts import (
     Explanation,
     Flip,
 )
-from attentest.studies.comparison.recording import Recording, furthest
+from attentest.studies.comparison.recording import Recording, furthest, of_oracle
 from attentest.studies.comparison.steps import parting
 from attentest_spec import CHOICES, Choices
 from attentest_spec.choices import Value
+from attentest_spec.precision import epsilon
 
 Oracle = Callable[[Choices], Recording]
 
@@ -80,13 +83,28 @@ def room(choices: Choices, oracle: Oracle, example: Example) -> float:
     """
     smooth = unrounded(choices)
     exact = smooth.but(**dict.fromkeys(TABLES, "as-computed"))
-    if exact == choices:
+    if exact == choices and example.precision == "float64":
         return BOUND
     found = oracle(exact)
+    near = _of_precision(found, exact, example)
     longest = max(len(example.source[0]), len(example.target[0]))
     of_sums = _finite(furthest(oracle(choices.but(**_of(exact, TABLES))), found, example))
     of_tables = _finite(furthest(oracle(smooth), found, example))
-    return BOUND + _SAFETY * (of_sums + longest * of_tables)
+    return near + _SAFETY * (of_sums + longest * of_tables)
+
+
+def _of_precision(found: Recording, choices: Choices, example: Example) -> float:
+    """Return how far correct numbers in the precision of `example` may be from those `found`.
+
+    It is measured by what the rounding of the weights and the inputs makes of all steps.
+    """
+    if example.precision == "float64":
+        return BOUND
+    components = tuple(dict.fromkeys(place.component for place in found))
+    exact = of_oracle(choices, components, replace(example, precision="float64"))
+    size = max((largest(step.output) for step in found.values()), default=0.0)
+    apart = _finite(furthest(found, exact, example))
+    return BOUND + 4 * _SAFETY * max(apart, epsilon(example.precision) * _finite(size))
 
 
 def _finite(difference: float) -> float:

@@ -8,6 +8,7 @@ from attentest.studies.comparison.example import Example
 from attentest_spec import Choices
 from attentest_spec.contract import Input
 from attentest_spec.parameters import draw_one, shapes, tied
+from attentest_spec.precision import dtype
 from attentest_spec.setting import Array, Floats
 
 SEED = 7
@@ -31,7 +32,10 @@ def _weight(name: str, shape: tuple[int, ...]) -> Floats:
 
 
 def inputs(example: Example, component: str) -> tuple[Input, ...]:
-    """Return the inputs of `component`: tokens, or random rows in their places."""
+    """Return the inputs of `component`: tokens, or random rows in their places.
+
+    Numbers are in the precision of `example`.
+    """
     rng, sizes = np.random.default_rng(SEED), example.sizes
     source, target = np.array(example.source), np.array(example.target)
     memory = rng.normal(size=(*source.shape, sizes.d_model))
@@ -80,7 +84,11 @@ def inputs(example: Example, component: str) -> tuple[Input, ...]:
         "causal_layer": (state, None, None),
         "language_model": (target, None, None),
     }
-    return given.get(component, (memory,))
+    wanted = dtype(example.precision)
+    return tuple(
+        one.astype(wanted) if isinstance(one, np.ndarray) and one.dtype.kind == "f" else one
+        for one in given.get(component, (memory,))
+    )
 
 
 def hiding_pads(example: Example, queries: int) -> Array | None:

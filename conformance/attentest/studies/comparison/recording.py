@@ -70,7 +70,7 @@ def record(
     """
     found: dict[Place, Event] = {}
     for component in components:
-        subject = Subject(asking(backend, choices), choices=choices)
+        subject = Subject(asking(backend, choices), choices=choices, precision=example.precision)
         probe = subject.part(component, example.sizes)
         if held := weights(example, component, choices):
             probe.load(held)

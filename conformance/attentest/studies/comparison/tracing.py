@@ -108,7 +108,8 @@ def trace(name: str, participant: Participant, example: Example) -> Trace:
     """
     known = account(participant)
     components = common({name: known})
-    fitted = example.fitted({name: known.limits})
+    limits = {name: known.limits}
+    fitted = example.fitted(limits).in_shared_precision(limits)
     done = recording(participant, known.choices, components, fitted)
     right = of_oracle(known.choices, components, fitted)
     near = room(known.choices, lambda one: of_oracle(one, components, fitted), fitted)

@@ -36,7 +36,8 @@ class Plan:
 
     A `component` of "" is the largest that all provide; a `precision` of "" is float32 where all
     compute in it and the finest that they share where not. `inner` is the width of a feed-forward
-    network's inner layer as a multiple of the model's. `masks` are the kinds that may be used.
+    network's inner layer as a multiple of the model's. `masks` are the kinds that may be used,
+    `cross` says whether attention may have keys that are not its queries.
     """
 
     component: str = ""
@@ -52,6 +53,7 @@ class Plan:
     repeat: int = 11
     precision: str = ""
     masks: tuple[str, ...] = MASK_KINDS
+    cross: bool = True
     notes: tuple[str, ...] = field(default=(), compare=False)
 
     def __post_init__(self) -> None:
@@ -110,7 +112,8 @@ class Plan:
         rng = np.random.default_rng(0)
         rows = rng.integers(1, self.vocabulary, (2, self.batch, point.length)).tolist()
         source, target = (tuple(map(tuple, side)) for side in rows)
-        return Example(self.sizes(point.width), source, target, self.masks)
+        sizes, precision = self.sizes(point.width), self.precision or "float64"
+        return Example(sizes, source, target, self.masks, self.cross, precision)
 
     def work(self, point: Point, choices: Choices) -> Work:
         """Return what the formulas need to know."""
@@ -137,6 +140,7 @@ class Plan:
             inner=sizes.d_ff // sizes.d_model,
             precision=self.precision or _shared_precision(facts),
             masks=fitted.masks,
+            cross=fitted.cross,
             notes=fitted.notes,
         )
 

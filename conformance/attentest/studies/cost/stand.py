@@ -20,7 +20,6 @@ from attentest.studies.cost.plan import BOTH, FORWARD, Plan, Point
 from attentest_spec import Backend, Counted, Part
 from attentest_spec.contract import Input
 from attentest_spec.parameters import tied
-from attentest_spec.precision import dtype
 from attentest_spec.setting import Array
 
 WARM_UP = 2
@@ -95,9 +94,7 @@ class Stand:
         with _doing(f"building {plan.component}"):
             sizes = plan.sizes(point.width)
             part = self._backend.build(plan.component, sizes, precision=plan.precision)
-        given = tuple(
-            _cast(one, plan.precision) for one in inputs(plan.example(point), plan.component)
-        )
+        given = inputs(plan.example(point), plan.component)
         with _doing(f"calling {plan.component}"):
             result = part(*given)
         output = np.asarray(Answer.of(result).output)
@@ -155,11 +152,6 @@ def _square(precision: str) -> Array | None:
         return None
     rows = np.random.default_rng(0).normal(size=(YARDSTICK, YARDSTICK))
     return rows.astype(precision)
-
-
-def _cast(value: Input, precision: str) -> Input:
-    floats = isinstance(value, np.ndarray) and value.dtype.kind == "f"
-    return value.astype(dtype(precision)) if floats else value  # type: ignore[union-attr]
 
 
 def _flops(part: Part, given: tuple[Input, ...], cotangent: Array, which: str) -> int | None:

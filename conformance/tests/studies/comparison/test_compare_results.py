@@ -50,6 +50,6 @@ def test_a_notebook_shows_tables_and_the_explanation_as_text(found):
 
 def test_a_notebook_shows_what_could_not_be_compared():
     low = part_of(plain(), "encoder")
-    low = replace(low, limits=replace(low.limits, precisions=("float32",)), name="low")
+    low = replace(low, limits=replace(low.limits, precisions=("bfloat16",)), name="low")
     html = believed(plain(), low)._repr_html_()
     assert "low was not compared" in html

@@ -3,7 +3,7 @@
 import pytest
 from mistaken_code import adapted, edited
 
-from attentest.studies.comparison import EXAMPLES, follow
+from attentest.studies.comparison import EXAMPLES, compare, follow
 
 ROTARY = """
 import torch
@@ -61,14 +61,32 @@ class Block(nn.Module):
         return x + self.ff(self.norm2(x))
 """
 
+SINGLE = """
+import torch.nn.functional as F
+from torch import nn
+
+class FeedForward(nn.Module):
+    def __init__(self, d_model, d_ff):
+        super().__init__()
+        self.inner, self.outer = nn.Linear(d_model, d_ff), nn.Linear(d_ff, d_model)
+
+    def forward(self, x):
+        return self.outer(F.relu(self.inner(x)).float().to(x.dtype))
+"""
+
 BY_POWERS = edited(
     TABLE, ("torch.exp(", "10000.0 ** ("), ("-math.log(10000.0) / d_model", "-1 / d_model")
 )
 
-NAMES = {ROTARY: "Rotary", TABLE: "PositionalEncoding", BY_POWERS: "PositionalEncoding"}
+NAMES = {
+    SINGLE: "FeedForward",
+    ROTARY: "Rotary",
+    TABLE: "PositionalEncoding",
+    BY_POWERS: "PositionalEncoding",
+}
 
 
-@pytest.mark.parametrize("code", [ROTARY, TABLE, BY_POWERS, BLOCK])
+@pytest.mark.parametrize("code", [ROTARY, TABLE, BY_POWERS, SINGLE, BLOCK])
 def test_correct_code_is_equal_to_the_reference(code, tmp_path):
     backend = adapted(tmp_path, NAMES.get(code, "Block"), code)
     for example in ("small", "text"):
@@ -79,6 +97,7 @@ def test_correct_code_is_equal_to_the_reference(code, tmp_path):
     ("code", "right", "wrong"),
     [
         (ROTARY, "base ** (", "base ** (1.0001 * "),
+        (SINGLE, "F.relu(self.inner(x))", "F.relu(self.inner(1.0001 * x))"),
         (TABLE, "places * speeds", "places * (1 + 1e-5) * speeds"),
     ],
 )
@@ -86,3 +105,10 @@ def test_a_mistake_is_not_taken_for_rounding(code, right, wrong, tmp_path):
     mistaken = edited(code, (right, wrong))
     backend = adapted(tmp_path, NAMES.get(code, "Block"), mistaken, anyway=True)
     assert follow(backend, EXAMPLES["text"]).parting.step
+
+
+def test_numbers_in_single_precision_are_noted_and_explained(tmp_path):
+    backend = adapted(tmp_path, "FeedForward", SINGLE)
+    found = compare("paper activation=gelu", backend)
+    assert any("those of float32" in note for note in found.notes)
+    assert [flip.choice for flip in found.explanations[0].options] == ["activation"]

@@ -75,12 +75,13 @@ def test_nothing_is_left() -> None:
 def test_a_plan_is_fitted_to_all() -> None:
     facts = {
         "a": Facts(("attention", "layer_norm"), Choices(), Limits(length=8, layers=1)),
-        "b": Facts(("layer_norm", "attention"), Choices(), Limits(heads=1, inner=2)),
+        "b": Facts(("layer_norm", "attention"), Choices(), Limits(heads=1, inner=2, cross=False)),
     }
     plan = Plan(lengths=(4, 8, 16)).fitted(facts)
     assert (plan.component, plan.lengths, plan.length) == ("attention", (4, 8), 8)
     assert (plan.heads, plan.layers, plan.inner) == (1, 1, 2)
     assert len(plan.notes) == 4
+    assert not plan.example(Point(4, 8)).cross
     assert Plan.from_dict(json.loads(json.dumps(plan.as_dict()))) == plan
     with pytest.raises(BadPlan, match="no component in common"):
         Plan().fitted(facts | {"c": Facts(("generator",), Choices(), Limits())})
