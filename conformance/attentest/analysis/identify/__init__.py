@@ -1,6 +1,7 @@
 """Identifies a backend: which option of every choice its numbers show, whatever it declares."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from attentest.analysis.identify.finding import (
     CANNOT_TELL,
@@ -54,7 +55,7 @@ def identify(
         evidence += [one for one in whole if one.choice not in shown_before]
     declared: Mapping[str, Value] = dict(backend.choices)
     tolerance = max(CLOSE, 8.0 * epsilon(precision))
-    return {
+    found = {
         name: merged(
             name,
             declared.get(name),
@@ -63,6 +64,13 @@ def identify(
         )
         for name in CHOICES
     }
+    # Code that is read as it is declares nothing: what it shows is what it is judged by.
+    if getattr(backend, "understood", ()):
+        return {
+            name: replace(one, declared=one.measured) if one.declared is None else one
+            for name, one in found.items()
+        }
+    return found
 
 
 def measured_choices(

@@ -1,0 +1,19 @@
+"""Choices of code that is read as it is, which declares none."""
+
+import torch
+from torch import Tensor
+
+import attentest
+
+
+def attention(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None) -> Tensor:
+    scores = query @ key.transpose(-2, -1) / query.shape[-1] ** 0.5
+    if mask is not None:
+        scores = scores.masked_fill(~mask, -1e9)
+    return torch.softmax(scores, dim=-1) @ value
+
+
+def test_a_choice_that_code_shows_contradicts_nothing():
+    found = attentest.identify(attention)["mask_fill"]
+    assert (found.declared, found.measured, found.paper) == (-1e9, -1e9, "exact")
+    assert found.agrees
