@@ -160,7 +160,7 @@ HARMLESS = {
     "run": "{}: 1 of 1 judged clauses conform",
     "compare": "{} 0e+00",
     "cost": "{}",
-    "learn": "{} provides no whole model and was left out",
+    "learn": "{} provides no encoder-decoder model and was left out",
 }
 """Text reported of neighbours, and of backends that affect only themselves."""
 

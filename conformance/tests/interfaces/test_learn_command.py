@@ -66,7 +66,7 @@ def test_the_command_trains_shows_writes_and_draws(target, tmp_path):
     result = command(target, f"{target}:parts", *SMALL, *out, "--seeds", "2")
     assert result.exit_code == 0, result.output
     assert "The task copy of length 4: 4 steps of 30 fresh questions" in said(result)
-    assert "provides no whole model and was left out" in said(result)
+    assert "provides no encoder-decoder model and was left out" in said(result)
     assert "by step (means over 2 seeds)" in said(result)
     found = files.read(tmp_path / "a.json", "learning")
     assert [(one["backend"], one["seed"]) for one in found["curves"]] == [(target, 0), (target, 1)]

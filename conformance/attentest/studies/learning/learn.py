@@ -1,6 +1,6 @@
 """Trains backends on one task, under one regime, and compares their curves."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -15,7 +15,7 @@ from attentest.studies.learning.folder import Place, checkpoints
 from attentest.studies.learning.initial import unequal
 from attentest.studies.learning.learner import Layout
 from attentest.studies.learning.participant import facts, local, train
-from attentest.studies.learning.regime import EQUAL, PRECISIONS, Regime
+from attentest.studies.learning.regime import EQUAL, MODELS, PRECISIONS, Regime
 from attentest.studies.learning.result import Curve, Learning
 from attentest.studies.learning.task import BadTask
 from attentest.studies.participants import Participant, gather
@@ -91,7 +91,11 @@ def side_by_side(
         _differing(trained),
         tuple(one for (name, _), one in curves.items() if name in trained),
         (
-            *(_left_out(name, component) for name in described if name not in whole),
+            *(
+                _left_out(name, component, one.components)
+                for name, one in described.items()
+                if name not in whole
+            ),
             *notes,
             *_of_start(fitted, trained),
             *_of_text(fitted),
@@ -162,7 +166,9 @@ def _of_text(regime: Regime) -> tuple[str, ...]:
     return ('BLEU was not computed: it needs pip install "attentest[translation]".',)
 
 
-def _left_out(name: str, component: str) -> str:
-    models = {"model": "whole model", "language_model": "decoder-only model"}
-    needed = models.get(component, f"{component} of its own")
-    return f"{name} provides no {needed} and was left out."
+def _left_out(name: str, component: str, provided: Collection[str]) -> str:
+    kinds = {one: kind for kind, one in MODELS.items()}
+    needed = f"{kinds[component]} model" if component in kinds else f"{component} of its own"
+    other = [kind for one, kind in kinds.items() if component in kinds and one in provided]
+    advice = f" It provides a {other[0]} model, which --model {other[0]} trains." if other else ""
+    return f"{name} provides no {needed} and was left out.{advice}"

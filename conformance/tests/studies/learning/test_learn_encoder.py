@@ -56,7 +56,14 @@ def test_backend_without_an_encoder_is_left_out_and_one_with_nothing_else_is_tra
     assert "without provides no encoder of its own and was left out." in found.notes
     assert not found.failures
     found = learn(alone, task="copy", **asked)
-    assert found.notes == ("alone provides no whole model and was left out.",)
+    assert found.notes == ("alone provides no encoder-decoder model and was left out.",)
+
+
+def test_the_kind_of_a_model_that_is_left_out_is_named():
+    recipes = {"language_model": PLAIN.recipes["language_model"]}
+    alone = type(PLAIN)(name="alone", title="a", choices=PLAIN.choices, recipes=recipes)
+    (note,) = learn(alone, task="copy", steps=1).notes
+    assert note.endswith("It provides a decoder-only model, which --model decoder-only trains.")
 
 
 def test_shared_norms_of_an_encoder_stay_equal():
