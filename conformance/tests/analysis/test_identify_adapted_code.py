@@ -4,6 +4,7 @@ import torch
 from torch import Tensor
 
 import attentest
+from attentest.analysis.identify.finding import same
 
 
 def attention(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None) -> Tensor:
@@ -17,3 +18,11 @@ def test_a_choice_that_code_shows_contradicts_nothing():
     found = attentest.identify(attention)["mask_fill"]
     assert (found.declared, found.measured, found.paper) == (-1e9, -1e9, "exact")
     assert found.agrees
+
+
+def test_an_option_that_is_named_by_a_number_is_that_number():
+    assert same("10000", 10000.0)
+    assert same("nan", "nan")
+    assert not same("10000", 10001.0)
+    assert not same("none", 0.0)
+    assert not same(None, 0.0)

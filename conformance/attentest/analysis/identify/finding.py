@@ -82,10 +82,16 @@ class Finding:
 
 
 def same(one: Value | None, other: Value | None, tolerance: float = CLOSE) -> bool:
-    """Return whether two values of a choice are the same, numbers up to `tolerance`."""
-    if isinstance(one, float | int) and isinstance(other, float | int):
-        return isclose(one, other, rel_tol=tolerance)
-    return one == other
+    """Return whether two values of a choice are the same, numbers up to `tolerance`.
+
+    An option whose name is a number, such as the base "10000", is that number.
+    """
+    if one == other or one is None or other is None:
+        return one == other
+    try:
+        return isclose(float(one), float(other), rel_tol=tolerance)
+    except ValueError:
+        return False
 
 
 def merged(
