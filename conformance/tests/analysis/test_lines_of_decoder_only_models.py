@@ -103,6 +103,7 @@ def formula_verdict(folder: Path, code: str):
     return judge(Bench(adapted(folder, "SmallGPT", code), effort=0.2), "language_model.formula")
 
 
+@pytest.mark.proof
 @share(3, rest=1)
 @pytest.mark.parametrize(
     ("old", "new", "line", "computed"),

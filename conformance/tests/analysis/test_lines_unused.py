@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pytest
 import torch
 from user_files import write_files
 
@@ -111,6 +112,7 @@ def test_module_that_no_call_uses_is_named_where_it_is_made(tmp_path):
     assert location.computed == "gate is made here, and no call uses its trained parameters"
 
 
+@pytest.mark.proof
 def test_no_line_is_named_where_the_numbers_are_wrong_or_every_part_is_used(tmp_path):
     unscaled = MODEL.replace(" / math.sqrt(q.shape[-1])", "")
     assert counted(tmp_path, unscaled, anyway=True).location is None

@@ -161,6 +161,7 @@ def test_words_of_a_function_that_makes_masks_may_follow_in_a_sentence_of_their_
     assert not attentest.check(causal_mask, clauses=slugs).conforms
 
 
+@pytest.mark.proof
 @share(5)
 @pytest.mark.parametrize(("name", "clause"), BROKEN)
 def test_a_mistake_is_not_taken_for_a_convention(name: str, clause: str) -> None:

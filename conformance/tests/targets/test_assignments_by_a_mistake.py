@@ -83,6 +83,7 @@ def test_attention_with_one_known_mistake_is_assigned_by_it(
     assert "one known mistake gives the numbers under this map" in given[0]
 
 
+@pytest.mark.proof
 @pytest.mark.parametrize(("old", "new"), MISTAKES[:2])
 def test_layer_with_wrong_attention_is_a_violation(old: str, new: str, tmp_path: Path) -> None:
     backend = adapted(tmp_path, "EncoderLayer", LAYER.replace(old, new))
@@ -90,6 +91,7 @@ def test_layer_with_wrong_attention_is_a_violation(old: str, new: str, tmp_path:
     assert verdict.status is Status.VIOLATION
 
 
+@pytest.mark.proof
 def test_mask_that_is_added_is_seen_where_rows_of_heads_are_mixed(tmp_path: Path) -> None:
     backend = adapted(tmp_path, "MultiHeadAttention", ATTENTION.replace(*MISTAKES[0]))
     assert any("added to the scores" in one for one in backend.understood)

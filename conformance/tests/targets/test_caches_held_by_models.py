@@ -54,6 +54,7 @@ def test_a_cache_that_is_held_and_not_read_is_a_question(tmp_path: Path) -> None
         _adapted(tmp_path, wrong)
 
 
+@pytest.mark.proof
 def test_a_number_of_tokens_before_without_a_cache_is_said(tmp_path: Path) -> None:
     without = _changed("if start_pos == 0:", "if True:").replace("= k.detach()", "= 0")
     backend = _adapted(tmp_path, without.replace("= v.detach()", "= 0"))
@@ -72,6 +73,7 @@ def _adapted(folder: Path, source: str, **options: object) -> AdaptedWhole:
     return backend
 
 
+@pytest.mark.proof
 def test_tokens_beyond_a_cache_that_drops_them_are_an_assumption(tmp_path: Path) -> None:
     backend = _adapted(tmp_path, SOURCE)
     assert any("given no more tokens than it is made for" in one for one in backend.assumed)

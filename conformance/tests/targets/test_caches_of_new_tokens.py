@@ -19,6 +19,7 @@ NAMED = NEW.replace("    past_key_values: tuple", "    presents: tuple")
 NAMED = NAMED.replace(", past_key_values=", ", presents=")
 
 
+@pytest.mark.proof
 def test_keys_of_new_tokens_are_joined_to_those_before(tmp_path: Path) -> None:
     backend = adapted(tmp_path, "TinyForCausalLM", NAMED)
     said = "\n".join(backend.understood)
@@ -33,6 +34,7 @@ def test_steps_with_joined_keys_are_judged(tmp_path: Path) -> None:
     assert all(one.status.judged and not one.status.fails_run for one in found)
 
 
+@pytest.mark.proof
 def test_keys_of_new_tokens_with_the_name_of_all_are_a_question(tmp_path: Path) -> None:
     with pytest.raises(Unclear, match="continued from a cache"):
         adapted(tmp_path, "TinyForCausalLM", NEW)

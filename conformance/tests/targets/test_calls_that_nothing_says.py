@@ -63,6 +63,7 @@ class Transformer(nn.Module):
 """
 
 
+@pytest.mark.proof
 def test_encode_and_decode_that_fail_are_the_reason_of_the_question(tmp_path: Path) -> None:
     with pytest.raises(Unclear, match="no_such_method") as caught:
         adapted(tmp_path, "Transformer", METHODS)

@@ -43,6 +43,7 @@ def test_the_reason_is_named(tmp_path: Path, edits: list[tuple[str, str]], words
         adapted(tmp_path, "GPT", edited(NANO, *edits))
 
 
+@pytest.mark.proof
 def test_a_method_that_takes_a_mode_is_none(tmp_path: Path) -> None:
     assert not broken(adapted(tmp_path, "GPT", edited(NANO, MODE)), "language_model.formula")
 
@@ -53,6 +54,7 @@ def test_a_rate_of_attention_is_that_of_dropout(tmp_path: Path) -> None:
     assert not broken(backend, "language_model.evaluation-is-deterministic")
 
 
+@pytest.mark.proof
 def test_dropout_in_evaluation_by_such_a_rate_is_a_violation(tmp_path: Path) -> None:
     backend = adapted(tmp_path, "GPT", edited(NANO, *NAMED, ALWAYS))
     assert broken(backend, "language_model.evaluation-is-deterministic")

@@ -43,6 +43,7 @@ def test_causal_attention_with_a_norm_and_a_residual_sum_is_judged(tmp_path: Pat
     assert not broken(adapted(tmp_path, NAME, CODE), FORMULA)
 
 
+@pytest.mark.proof
 @pytest.mark.parametrize(
     ("right", "wrong"),
     [("** -0.5", "** 0.5"), ("softmax(-1)", "softmax(-2)"), ("triu(1)", "triu(2)")],
@@ -51,6 +52,7 @@ def test_mistakes_in_it_are_found(tmp_path: Path, right: str, wrong: str) -> Non
     assert asked_or_broken(tmp_path, NAME, CODE, right, wrong, FORMULA)
 
 
+@pytest.mark.proof
 def test_weight_of_a_residual_sum_is_asked_about(tmp_path: Path) -> None:
     with pytest.raises(Unclear, match="adds its input to a part of its result"):
         adapted(tmp_path, NAME, WEIGHED)

@@ -109,6 +109,7 @@ def test_switch_of_attention_with_a_norm_and_a_residual_is_read(tmp_path: Path) 
     adapted(tmp_path, "SelfAttention", NORMED)
 
 
+@pytest.mark.proof
 def test_wrong_switch_of_attention_with_a_norm_is_asked_about(tmp_path: Path) -> None:
     with pytest.raises(Unclear):
         adapted(tmp_path, "SelfAttention", NORMED.replace("triu(1)", "triu(2)"))

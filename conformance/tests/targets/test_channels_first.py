@@ -154,6 +154,7 @@ def test_code_of_series_and_images_is_read(
     assert broken(backend, f"{component}.formula", f"{component}.{clause}") == []
 
 
+@pytest.mark.proof
 @share(4, rest=1)
 @pytest.mark.parametrize(
     ("number", "right", "wrong"),

@@ -287,6 +287,7 @@ MISTAKES = [
 ]
 
 
+@pytest.mark.proof
 @share(2, rest=1)
 @pytest.mark.parametrize(("code", "name", "right", "wrong", "clause"), MISTAKES)
 def test_mistakes_in_classes_of_arrays_do_not_pass(

@@ -140,6 +140,7 @@ def test_a_window_that_counts_something_else_is_one_question(
     assert "with-query for 4 positions" in text
 
 
+@pytest.mark.proof
 def test_wrong_window_has_one_line_in_double_and_in_half_precision(tmp_path: Path) -> None:
     choices = {"attention_window": "with-query"}
     bench = Bench(adapted(tmp_path, NAMES[ATTENTION], edited(ATTENTION, BESIDE), choices=choices))

@@ -36,6 +36,7 @@ def test_decoder_layer_of_one_text_without_a_residual_connection_is_detected(tmp
     assert broken(adapted(tmp_path, "DecoderLayer", mistaken), FORMULA)
 
 
+@pytest.mark.proof
 def test_decoder_layer_with_a_second_attention_and_no_memory_is_one_question(tmp_path):
     second = "        self.cross = nn.MultiheadAttention(d_model, n_heads, batch_first=True)\n"
     code = LAYER.replace("        self.network", second + "        self.network")

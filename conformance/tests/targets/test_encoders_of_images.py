@@ -194,6 +194,7 @@ def test_a_width_beside_a_height_is_that_of_images() -> None:
     assert not is_of_images("width", ["patchsize", "width", "layers"])
 
 
+@pytest.mark.proof
 def test_images_that_no_usual_size_fits_are_a_question_by_any_name(tmp_path: Path) -> None:
     odd = VIT.replace("self, image_size, patch_size", "self, patch_size").replace(
         "(image_size // patch_size) ** 2", "1001"

@@ -1,5 +1,6 @@
 """Mixtures of experts that may get their experts as modules, and make them where they get none."""
 
+import pytest
 from mistaken_code import adapted, asked_or_broken, broken
 
 MIXTURE = """
@@ -34,6 +35,7 @@ def test_experts_that_are_made_where_none_are_given_conform(tmp_path):
     assert not broken(adapted(tmp_path, "MoE", MIXTURE), FORMULA)
 
 
+@pytest.mark.proof
 def test_mistake_in_such_a_mixture_is_detected_or_asked_about(tmp_path):
     right, wrong = "(shares * (chosen == number))", "(chosen == number)"
     assert asked_or_broken(tmp_path, "MoE", MIXTURE, right, wrong, FORMULA)

@@ -96,6 +96,7 @@ class EncoderLayer(nn.Module):
 """
 
 
+@pytest.mark.proof
 def test_vectors_of_an_attention_are_no_norms(tmp_path):
     file = tmp_path / "own.py"
     file.write_text(KEY_OF_NOTHING)

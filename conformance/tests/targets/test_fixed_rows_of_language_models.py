@@ -77,6 +77,7 @@ def edited(*edits: tuple[str, str]) -> str:
     return source
 
 
+@pytest.mark.proof
 @share(3, rest=1)
 @pytest.mark.parametrize("edits", [(), PARAMETER, SETTINGS], ids=["table", "parameter", "default"])
 def test_fixed_rows_are_a_greatest_length(edits: list[tuple[str, str]], tmp_path: Path) -> None:
@@ -99,6 +100,7 @@ def test_mistakes_in_models_of_fixed_rows_are_no_pass(tmp_path: Path) -> None:
     assert asked_or_broken(tmp_path, "LanguageModel", SOURCE, scale, "", FORMULA)
 
 
+@pytest.mark.proof
 def test_rows_that_are_no_positions_keep_their_number(tmp_path: Path) -> None:
     prefix = "x = torch.cat([self.places.weight.expand(len(ids), -1, -1), self.tokens(ids)], 1)"
     source = edited(

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import pytest
 from folders import SUPPORT
 from mistaken_code import adapted
 from torch import nn
@@ -35,12 +36,14 @@ BODY = BODY.replace("        self.transformer.wte.weight = self.lm_head.weight\n
 SOURCE = BODY + HEAD
 
 
+@pytest.mark.proof
 def test_a_head_gets_the_class_that_its_argument_is_named_after(tmp_path: Path) -> None:
     backend = adapted(tmp_path, "GPTHead", SOURCE)
     assert "GPTHead(gpt=GPT(config=GPTConfig(" in "\n".join(backend.understood)
     assert judge(Bench.for_status(backend), "language_model.formula").status.judged
 
 
+@pytest.mark.proof
 def test_a_mistake_of_the_body_is_one_of_the_head(tmp_path: Path) -> None:
     backend = adapted(tmp_path, "GPTHead", SOURCE.replace("x = x + self.attn(", "x = self.attn("))
     assert judge(Bench.for_status(backend), "language_model.formula").status.fails_run

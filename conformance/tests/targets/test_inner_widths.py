@@ -173,6 +173,7 @@ def test_decoder_only_model_of_rounded_widths_is_judged() -> None:
     assert report["language_model.formula"].status == "pass", str(report)
 
 
+@pytest.mark.proof
 def test_a_mistake_in_a_model_of_rounded_widths_does_not_conform() -> None:
     with suppress(Unclear):
         report = attentest.check(PeekingModel, clauses=["language_model.causality"])

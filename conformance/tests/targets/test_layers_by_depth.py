@@ -73,6 +73,7 @@ def test_the_model_without_such_layers_is_judged(tmp_path: Path) -> None:
     assert broken(backend, "language_model.formula") == []
 
 
+@pytest.mark.proof
 def test_a_mistake_that_begins_with_the_seventh_layer_does_not_pass(tmp_path: Path) -> None:
     right = "range(n_layers)]\n"
     mistake = CODE.replace(right, right + "        blocks[6:] = [blocks[0]] * len(blocks[6:])\n")

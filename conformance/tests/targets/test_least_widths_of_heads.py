@@ -53,6 +53,7 @@ def test_attention_with_a_least_width_of_heads_is_judged(tmp_path: Path) -> None
     assert not broken(backend, FORMULA)
 
 
+@pytest.mark.proof
 @pytest.mark.parametrize(
     ("right", "wrong"),
     [

@@ -68,6 +68,7 @@ class GPT(nn.Module):
 FIXED = MODEL.replace("Block(dim, heads, hidden, window) for", "Block(dim, heads, hidden, 128) for")
 
 
+@pytest.mark.proof
 @share(3, rest=1)
 @pytest.mark.parametrize(
     ("name", "code", "seen"),

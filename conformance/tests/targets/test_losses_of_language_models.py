@@ -26,6 +26,7 @@ def _file(folder: Path, scores: str, labels: str) -> str:
     return f"{folder / 'mini.py'}:GPT"
 
 
+@pytest.mark.proof
 @share(2, rest=1)
 @pytest.mark.parametrize(
     ("scores", "labels", "words"),
@@ -48,6 +49,7 @@ def test_the_option_of_the_question_judges_without_the_loss(tmp_path: Path) -> N
     assert attentest.adapted(target, given={"targets": None}).name
 
 
+@pytest.mark.proof
 @share(4, rest=1)
 @pytest.mark.parametrize(
     ("scores", "labels"),

@@ -18,6 +18,7 @@ REQUIRED = (" = 0):\n        t =", "):\n        self.missing()\n        t =")
 STEPS = "read as a decoder-only model, and no option of the specification gives its numbers"
 
 
+@pytest.mark.proof
 def test_a_model_that_takes_one_token_at_a_time_is_read_by_its_steps(tmp_path: Path) -> None:
     backend = _adapted(tmp_path)
     said = "\n".join(backend.understood)
@@ -34,6 +35,7 @@ def test_a_model_that_takes_one_token_at_a_time_is_judged(tmp_path: Path) -> Non
     assert judge(bench, "language_model.formula").status.judged
 
 
+@pytest.mark.proof
 @pytest.mark.parametrize(
     ("right", "wrong", "line"),
     [
@@ -50,6 +52,7 @@ def test_a_mistake_in_the_steps_is_one_of_the_model(
     assert line in backend.mistaken.code
 
 
+@pytest.mark.proof
 @pytest.mark.parametrize(
     ("right", "wrong"),
     [

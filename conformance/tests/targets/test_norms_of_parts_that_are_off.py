@@ -37,6 +37,7 @@ def test_norm_of_a_part_that_is_off_is_left_over(tmp_path):
     assert "Left over, and kept as initialised: norm_cross.weight, norm_cross.bias" in said
 
 
+@pytest.mark.proof
 @share(3)
 @pytest.mark.parametrize(
     ("old", "new"),

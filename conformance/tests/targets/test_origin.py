@@ -93,6 +93,7 @@ def test_an_instance_is_found_by_its_name_in_a_module(tmp_path: Path) -> None:
     assert all(ran for ran, _ in run_without_suite(codes))
 
 
+@pytest.mark.proof
 def test_live_objects_are_named_in_a_comment(monkeypatch: pytest.MonkeyPatch) -> None:
     class Attend(torch.nn.Module):
         def forward(self, query, key, value, mask=None):

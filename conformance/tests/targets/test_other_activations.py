@@ -64,6 +64,7 @@ class EncoderLayer(nn.Module):
 """
 
 
+@pytest.mark.proof
 def test_activation_of_a_layer_that_is_no_option_is_one_question(tmp_path):
     with pytest.raises(Unclear, match="its activation is elu, and no option of the spec"):
         adapted(tmp_path, "EncoderLayer", LAYER)

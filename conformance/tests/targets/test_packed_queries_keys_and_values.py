@@ -50,6 +50,7 @@ def test_attention_on_one_tensor_is_judged_between_projections(tmp_path: Path, n
     assert any("queries, keys and values in one tensor" in one for one in backend.assumed)
 
 
+@pytest.mark.proof
 @pytest.mark.parametrize(
     ("name", "right", "wrong"),
     [

@@ -83,6 +83,7 @@ class UnplacedMultiHeadSelfAttention(MultiHeadSelfAttention):
 SLUGS = ["multi_head_attention.formula"]
 
 
+@pytest.mark.proof
 @pytest.mark.parametrize("attention", [MultiHeadSelfAttention, PerSampleMultiHeadSelfAttention])
 def test_attention_that_needs_positions_is_given_those_of_its_rows(attention: type) -> None:
     backend = attentest.adapted(attention, "multi_head_attention")

@@ -149,6 +149,7 @@ class SameAttention(CrossAttention):
         return self.inner(tgt, src, tgt[:, :1] + 0 * src, need_weights=False)[0]
 
 
+@pytest.mark.proof
 @share(2, rest=1)
 @pytest.mark.parametrize(
     ("thing", "status"), [(CrossAttention, "pass"), (SameAttention, "question")]

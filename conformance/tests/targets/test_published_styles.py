@@ -54,6 +54,7 @@ def statuses(thing: object, component: str, *names: str, **settings: object) -> 
     return {one: judge(bench, f"{component}.{one}").status.value for one in names}
 
 
+@pytest.mark.proof
 def test_rms_norm_with_an_epsilon_of_none_is_judged_with_one():
     names = ("formula", "epsilon", "epsilon-place", "zero-row-finite")
     assert set(statuses(TorchRMSNorm, "rms_norm", *names).values()) <= {"pass", "deviation"}

@@ -2,6 +2,7 @@
 
 import math
 
+import pytest
 import torch
 from torch import nn
 
@@ -84,6 +85,7 @@ SLUGS = ["attention.formula", "attention.cross-lengths", "attention.gradient-fin
 OF_HEADS = ["multi_head_attention.formula", "multi_head_attention.cross-lengths"]
 
 
+@pytest.mark.proof
 def test_attention_that_refuses_other_keys_is_judged_within_one_sequence() -> None:
     backend = attentest.adapted(ScaledDotProductAttention)
     assert backend.limits.one_shape

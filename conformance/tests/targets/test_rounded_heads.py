@@ -118,6 +118,7 @@ def test_a_whole_model_whose_heads_have_a_rounded_width_is_not_judged_by_it(tmp_
     assert broken(backend, "model.formula", OF_MODEL) == []
 
 
+@pytest.mark.proof
 @pytest.mark.parametrize(
     ("right", "wrong", "is_rounded"),
     [

@@ -112,6 +112,7 @@ def test_every_part_leads_to_a_clause(written: Path) -> None:
     assert not set(slugs) - set(clauses())
 
 
+@pytest.mark.proof
 def test_the_first_run_fails_and_leads_the_way(
     written: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

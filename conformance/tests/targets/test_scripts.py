@@ -126,6 +126,7 @@ def test_parts_of_copies_belong_to_their_model(tmp_path: Path) -> None:
     assert found == {"Attention": "LanguageModel", "Block": "LanguageModel", "LanguageModel": ""}
 
 
+@pytest.mark.proof
 def test_reproduction_leaves_out_what_fails(tmp_path: Path) -> None:
     written(tmp_path, "counted")
     text = resolve.loader(f"{tmp_path / 'train.py'}:Block")
@@ -239,6 +240,7 @@ def test_names_that_a_neighbour_fails_to_define_are_left_out(tmp_path: Path) -> 
     assert "line 2 (ImportError: cannot import name 'Logged'" in definitions.left_out(module)[0]
 
 
+@pytest.mark.proof
 def test_reproduction_runs_neighbours_that_fail_in_part(tmp_path: Path) -> None:
     text = resolve.loader(f"{importing(tmp_path)}:FeedForward")
     code = f"{text}\nprint(backend(6)(__import__('torch').ones(2, 6)).shape)"

@@ -61,6 +61,7 @@ class TinyLM(nn.Module):
 CLAUSE = "language_model.formula"
 
 
+@pytest.mark.proof
 @pytest.mark.parametrize("wrong", ["", "x = self.attn("])
 def test_settings_of_another_module_are_those_of_the_default(tmp_path: Path, wrong: str) -> None:
     (tmp_path / "sizes_of.py").write_text(OTHERS)
@@ -70,6 +71,7 @@ def test_settings_of_another_module_are_those_of_the_default(tmp_path: Path, wro
     assert bool(broken(backend, CLAUSE)) is bool(wrong)
 
 
+@pytest.mark.proof
 @pytest.mark.parametrize("wrong", ["", "x = mixing("])
 def test_an_argument_times_heads_is_the_width_of_one(tmp_path: Path, wrong: str) -> None:
     source = MODEL.replace("x = x + mixing(", wrong) if wrong else MODEL

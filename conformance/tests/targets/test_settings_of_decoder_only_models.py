@@ -181,6 +181,7 @@ def test_model_that_refuses_fewer_heads_of_keys_has_as_many_as_of_queries(tmp_pa
     assert "assumed as many heads of keys as of queries" in "\n".join(made.doubts)
 
 
+@pytest.mark.proof
 def test_class_of_another_file_is_not_taken_for_settings_that_are_read_by_key(
     tmp_path: Path,
 ) -> None:

@@ -29,6 +29,7 @@ WHOLE = (
 )
 
 
+@pytest.mark.proof
 def test_a_smaller_gradient_is_a_question(tmp_path: Path) -> None:
     with pytest.raises(Unclear, match=r"self\.alpha times the gradient.*--give alpha=1 "):
         adapted(tmp_path, "Embedding", TABLE)

@@ -71,6 +71,7 @@ class TextNano(nn.Module):
 """
 
 
+@pytest.mark.proof
 def test_model_of_one_text_with_labels_called_target_is_decoder_only(tmp_path: Path) -> None:
     backend = adapted(tmp_path, "TextNano", GPT)
     assert not broken(backend, "language_model.formula")
@@ -78,6 +79,7 @@ def test_model_of_one_text_with_labels_called_target_is_decoder_only(tmp_path: P
     assert found["TextNano"] == "language_model"
 
 
+@pytest.mark.proof
 def test_mistake_of_a_model_with_labels_called_target_is_found(tmp_path: Path) -> None:
     scale = " * q.shape[-1] ** -0.5"
     assert asked_or_broken(tmp_path, "TextNano", GPT, scale, "", "language_model.formula")

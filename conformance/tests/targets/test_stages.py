@@ -171,6 +171,7 @@ class ListedWithFourthRoot(ListedLayer):
     scale = staticmethod(lambda width: width**0.25)
 
 
+@pytest.mark.proof
 @pytest.mark.parametrize(
     ("style", "briefly"),
     [(ListedLayer, False), (ListedWithResidual, True), (ListedWithFourthRoot, True)],
@@ -189,6 +190,7 @@ def test_whole_with_a_part_that_nothing_explains_is_tried_briefly(style, briefly
     assert bool(found.doubts) == (style is ListedWithFourthRoot)
 
 
+@pytest.mark.proof
 def test_part_with_a_known_mistake_is_assigned_by_it():
     found = find_table(ListedWithoutRoot, "encoder_layer", direct)
     assert not found.doubts

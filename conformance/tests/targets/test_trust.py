@@ -65,6 +65,7 @@ def test_code_is_judged_anyway_where_the_user_wants_it():
     assert report["layer_norm.formula"].status == "violation"
 
 
+@pytest.mark.proof
 @share(2)
 @pytest.mark.parametrize(
     ("name", "component"),

@@ -20,12 +20,14 @@ for one in ("block_size", "vocab_size", "n_layer"):
     TWO = re.sub(rf"    {one}: int = \d+", f"    {one}: int", TWO)
 
 
+@pytest.mark.proof
 @pytest.mark.parametrize("width", ["embd_size", "embd_dim", "embd"])
 def test_a_width_of_the_embedding_is_that_of_the_model(width: str, tmp_path: Path) -> None:
     backend = adapted(tmp_path, "GPT", re.sub(r"\bn_embd\b", width, NANO))
     assert f"{width}=sizes.d_model" in "\n".join(backend.understood)
 
 
+@pytest.mark.proof
 def test_a_width_of_the_layers_is_that_of_the_table_where_they_are_one(tmp_path: Path) -> None:
     backend = adapted(tmp_path, "GPT", TWO)
     assert "n_embed=sizes.d_model, n_hidden=sizes.d_model" in "\n".join(backend.understood)

@@ -90,6 +90,7 @@ HALF = ("ahead >= self.window", "2 * ahead >= self.window")
 CLAUSES = ("language_model.formula", "language_model.causality")
 
 
+@pytest.mark.proof
 @share(3, rest=1)
 @pytest.mark.parametrize(
     ("edits", "counted"),
@@ -133,6 +134,7 @@ def test_mistakes_in_models_with_a_window_are_detected(
     assert asked_or_broken(tmp_path, "Mistral", MODEL, right, wrong, *CLAUSES)
 
 
+@pytest.mark.proof
 def test_another_option_of_a_window_is_a_question(tmp_path: Path) -> None:
     with pytest.raises(Unclear, match="sees sliding_window tokens, its own among them, which is"):
         adapted(tmp_path, "Mistral", MODEL, choices={"attention_window": "beside-query"})
