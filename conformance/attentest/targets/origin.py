@@ -82,7 +82,9 @@ def _import_of(module: ModuleType, name: str) -> Origin:
         return Origin(name, (f"from {dotted} import {top}",))
     parts = _execution_of_parts(root, module)
     if left := vars(module).get(definitions.LEFT_OUT):
-        return Origin(name, (*parts, *_execution_of(Path(file), top, tuple(left))))
+        known = _can_be_imported(root, dotted, Path(file))
+        at = (root, dotted) if known else None
+        return Origin(name, (*parts, *_execution_of(Path(file), top, tuple(left), at)))
     if parts:
         return Origin(name, (*parts, f"from {dotted} import {top}"))
     if private and not _can_be_imported(root, dotted, Path(file)):
@@ -136,12 +138,17 @@ def _execution_of_parts(root: Path, module: ModuleType) -> tuple[str, ...]:
     )
 
 
-def _execution_of(file: Path, top: str, left: tuple[int, ...] = ()) -> tuple[str, ...]:
+def _execution_of(
+    file: Path, top: str, left: tuple[int, ...] = (), at: tuple[Path, str] | None = None
+) -> tuple[str, ...]:
     """Return code that runs `file` as a module of its own, whatever it is called.
 
-    The statements of the lines `left` are left out.
+    The statements of the lines `left` are left out. Where it can be imported `at` a folder, by a
+    dotted name, it runs under that name, so that it finds the other files of its package.
     """
     path = repr(str(file.resolve()))
+    folder, own = at or (file.resolve().parent, "your_file")
+    put = f"sys.path.insert(0, {str(folder)!r})" if at else f"sys.path.append({str(folder)!r})"
     run = (
         f'tree = ast.parse(open({path}, "rb").read())',
         f"tree.body = [one for one in tree.body if one.lineno not in {left}]",
@@ -152,8 +159,8 @@ def _execution_of(file: Path, top: str, left: tuple[int, ...] = ()) -> tuple[str
         "import importlib.util",
         "import sys",
         "",
-        f"sys.path.append({str(file.resolve().parent)!r})",
-        f'spec = importlib.util.spec_from_file_location("your_file", {str(file.resolve())!r})',
+        put,
+        f"spec = importlib.util.spec_from_file_location({own!r}, {path})",
         "your_file = importlib.util.module_from_spec(spec)",
         "sys.modules[spec.name] = your_file",
         *(run if left else ("spec.loader.exec_module(your_file)",)),

@@ -135,6 +135,22 @@ def test_reproduction_leaves_out_what_fails(tmp_path: Path) -> None:
     assert ran.stdout.strip() == "Block", ran.stderr
 
 
+@pytest.mark.parametrize("place", ["from pieces.widths import", "from .widths import"])
+def test_reproduction_of_a_file_that_fails_in_part_knows_its_package(
+    tmp_path: Path, place: str
+) -> None:
+    (tmp_path / "pieces").mkdir()
+    (tmp_path / "pieces" / "__init__.py").write_text("")
+    (tmp_path / "pieces" / "widths.py").write_text("inner = 4\n")
+    source = f"import library_that_is_nowhere\n{place} inner\nfrom torch import nn\n"
+    source += "class Part(nn.Module):\n    width = inner\n"
+    (tmp_path / "pieces" / "parts.py").write_text(source)
+    text = resolve.loader(f"{tmp_path / 'pieces' / 'parts.py'}:Part")
+    code = f"{text}\nprint(backend.width)"
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert ran.stdout.strip() == "4", ran.stderr
+
+
 def test_file_without_modules_fails_as_before(tmp_path: Path) -> None:
     (tmp_path / "plain.py").write_text("def f():\n    return 1\n\n\nraise OSError('no disk')\n")
     with pytest.raises(LoadFailure, match="OSError: no disk"):
