@@ -33,6 +33,12 @@ _ASSUMED = 3
 It is twice that of several that conform.
 """
 
+LINES = 40
+"""The number of lines of 80 columns on which code with one mistake is shown."""
+
+_BREVITIES = 3
+"""The number of ways to say how code was understood, each shorter than the one before."""
+
 _PLACES = 4
 """The largest number of branches that are listed where they are not judged."""
 
@@ -55,14 +61,20 @@ class Screen:
         """Return all that is shown of one backend."""
         if self.full or backend.failure:
             return report(backend, plan, self.how)
-        parts = [
-            self.understood(backend.description),
+        found = causes(backend.verdicts)
+        rest = [
             self.other_choices(backend),
-            *self.blocks(causes(backend.verdicts), backend.description.assumed),
+            *self.blocks(found, backend.description.assumed),
             self.left_out(backend.branches),
             self.end(backend, plan),
         ]
-        return "\n\n".join(filter(None, parts))
+        fewer = 1 if len(failing_causes(found)) > 1 else _BREVITIES
+        for brevity in range(fewer):
+            first = self.understood(backend.description, brevity=brevity)
+            text = "\n\n".join(filter(None, [first, *rest]))
+            if len(text.splitlines()) <= LINES:
+                break
+        return text
 
     def paragraphs(self, backend: BackendRun) -> Iterator[str]:
         """Yield how a backend was understood, and a block for each cause."""
@@ -80,12 +92,17 @@ class Screen:
         return "\n".join([*answer, *self.counts(backend, plan)])
 
     def understood(
-        self, *descriptions: Description, names: Sequence[str] = (), wrong: Sequence[bool] = ()
+        self,
+        *descriptions: Description,
+        names: Sequence[str] = (),
+        wrong: Sequence[bool] = (),
+        brevity: int = 0,
     ) -> str:
         """Return how code that is no backend is called: one line for each, then what is assumed.
 
         The call of each of many is one row; where some of them are `wrong`, the calls of the others
-        are counted. Of several pieces of code, `names` are said with what is assumed of each.
+        are counted. Of several pieces of code, `names` are said with what is assumed of each. With
+        a `brevity` of 1 one assumption less is listed, and with 2 each sentence is cut besides.
         """
         read = [one for one in descriptions if one.inferred]
         if any(not one.summary for one in read):  # a stream of an older version
@@ -100,11 +117,13 @@ class Screen:
             lines.append(f"understood: {counted(rest, 'call')} more, listed by --full")
         assumed = assumptions(descriptions, names)
         most = _ASSUMED if len(read) < 2 or any(wrong) else 2 * _ASSUMED
+        most -= brevity > 0
         if len(assumed) > most:
             left = len(assumed) - most + 1
             assumed[most - 1 :] = [f"and {counted(left, 'assumption')} more, listed by --full"]
-        rows = [self._few(one, 1 if many else 3) for one in lines]
-        rows += [self._few(one, 4 if is_of_several(one) else 2) for one in assumed]
+        cuts = brevity > 1
+        rows = [self._few(one, 1 if many else 3 - cuts) for one in lines]
+        rows += [self._few(one, 4 if is_of_several(one) else 2 - cuts) for one in assumed]
         return "\n".join(row for several in rows for row in several)
 
     def _few(self, sentence: str, most: int) -> list[str]:

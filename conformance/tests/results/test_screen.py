@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from attentest.results import reproductions
+from attentest.results.branches import Branch
 from attentest.results.causes import causes
 from attentest.results.plan import Plan
 from attentest.results.run import BackendRun, Description
@@ -158,6 +159,30 @@ def test_screen_of_the_longest_texts_fits_on_forty_lines() -> None:
         assumed=tuple(f"assumed tying={number}, as measured: {long}" for number in range(9)),
     )
     assert len(text.splitlines()) <= 40
+
+
+def test_branches_and_long_places_fit_on_a_screen_by_fewer_assumptions() -> None:
+    target = f"{'a_folder_of_some_package/' * 2}attention.py:SelfAttention"
+    ends = "as measured: if you meant another, this is a mistake, and --strict reports it"
+    run = BackendRun(
+        target,
+        Description(
+            inferred=("SelfAttention is judged as attention",),
+            summary="SelfAttention(n_heads, d_embed) called (query=x); not given: causal_mask; "
+            "nothing that depends on it is judged; 4 parameters by name",
+            assumed=tuple(f"assumed choice-{one}=option, {ends}" for one in "abcd"),
+        ),
+        failing(
+            location=replace(LINE, file=target.partition(":")[0], computed="several words " * 12),
+            message="The output differs by 0.029 at (0, 0, 0): found -0.78853865. " * 3,
+        ),
+        branches=(Branch(target.partition(":")[0], 28, 29, "causal_mask"),),
+    )
+    written = {("att.py:attend", "attention.formula"): Path("/folder" * 14) / "attention.py"}
+    lines = Screen(written=written).report(run, Plan(SLUGS)).splitlines()
+    assert len(lines) <= 40
+    assert any("choice-a" in one for one in lines)
+    assert any(one.startswith("and 3 assumptions more") for one in lines)
 
 
 def test_whole_model_with_a_line_and_two_options_fits_on_a_screen() -> None:
