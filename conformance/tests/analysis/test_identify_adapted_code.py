@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 
 import attentest
-from attentest.analysis.identify.finding import same
+from attentest.analysis.identify.finding import NONE_FITS, same
 
 
 def attention(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None) -> Tensor:
@@ -16,7 +16,7 @@ def attention(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = N
 
 def test_a_choice_that_code_shows_contradicts_nothing():
     found = attentest.identify(attention)["mask_fill"]
-    assert (found.declared, found.measured, found.paper) == (-1e9, -1e9, "exact")
+    assert (found.declared, found.measured, found.paper) == (None, -1e9, "exact")
     assert found.agrees
 
 
@@ -26,3 +26,9 @@ def test_an_option_that_is_named_by_a_number_is_that_number():
     assert not same("10000", 10001.0)
     assert not same("none", 0.0)
     assert not same(None, 0.0)
+
+
+def test_what_fits_no_option_contradicts_nothing():
+    stack = attentest.identify(torch.nn.TransformerEncoder)
+    assert stack["mask_fill"].status == NONE_FITS
+    assert all(one.agrees for one in stack.values())

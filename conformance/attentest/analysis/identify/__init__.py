@@ -64,13 +64,8 @@ def identify(
         )
         for name in CHOICES
     }
-    # Code that is read as it is declares nothing: what it shows is what it is judged by.
-    if getattr(backend, "understood", ()):
-        return {
-            name: replace(one, declared=one.measured) if one.declared is None else one
-            for name, one in found.items()
-        }
-    return found
+    inferred = bool(getattr(backend, "understood", ()))
+    return {name: replace(one, inferred=inferred) for name, one in found.items()}
 
 
 def measured_choices(

@@ -42,7 +42,8 @@ class Finding:
     `declared` is None where nothing is, `measured` where `status` is not "measured"; `reason`
     explains the status; `difference` is that between the numbers and the closest option, None where
     nothing was compared; `components` are those that showed it.
-    Numbers that differ by `tolerance`, relatively, count as the same.
+    Numbers that differ by `tolerance`, relatively, count as the same. `inferred` says that the code
+    was read as it is: what it does not declare, its numbers cannot contradict.
     """
 
     choice: str
@@ -53,6 +54,7 @@ class Finding:
     difference: float | None = None
     components: tuple[str, ...] = ()
     tolerance: float = CLOSE
+    inferred: bool = False
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> "Finding":
@@ -67,7 +69,9 @@ class Finding:
     @property
     def expected(self) -> Value | None:
         """The option that the numbers should show: the declared one, else the paper's, else any."""
-        return self.paper if self.declared is None else self.declared
+        if self.declared is None:
+            return None if self.inferred else self.paper
+        return self.declared
 
     @property
     def agrees(self) -> bool:

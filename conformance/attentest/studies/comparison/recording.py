@@ -88,13 +88,16 @@ def of_oracle(choices: Choices, components: Sequence[str], example: Example) -> 
 
 
 def _steps(probe: Probe, example: Example) -> list[Step]:
-    """Return what the parts inside did; nothing where it cannot be seen."""
+    """Return what the parts inside did; nothing where it cannot be seen.
+
+    Watching may fail where a call does not, as with a fused path of tensors without sizes.
+    """
     if not isinstance(probe.part, Traceable):
         return []
     given = inputs(example, probe.component)
     try:
         return probe.do("following its steps", lambda part: part.steps(given))  # type: ignore[attr-defined]  # it is Traceable
-    except Absent:
+    except (Absent, BackendError):
         return []
 
 

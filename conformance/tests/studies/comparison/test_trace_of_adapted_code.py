@@ -2,6 +2,7 @@
 
 import pytest
 from mistaken_code import adapted, edited
+from torch import nn
 
 from attentest.studies.comparison import EXAMPLES, compare, follow
 
@@ -112,3 +113,9 @@ def test_numbers_in_single_precision_are_noted_and_explained(tmp_path):
     found = compare("paper activation=gelu", backend)
     assert any("those of float32" in note for note in found.notes)
     assert [flip.choice for flip in found.explanations[0].options] == ["activation"]
+
+
+def test_parts_that_cannot_be_watched_are_left_out():
+    found = follow(nn.TransformerEncoder)
+    assert [row.step for row in found.rows if row.output is not None] == ["encoder: result"]
+    assert found.parting.step == ""
