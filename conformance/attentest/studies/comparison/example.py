@@ -3,6 +3,7 @@
 import json
 from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, fields, replace
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -70,6 +71,12 @@ class Example:
                 raise BadExample(
                     f"They cannot be compared at one size: the inner layer of {name} is "
                     f"{one.inner} times as wide as its model, and that of another is not."
+                )
+        for (one, first), (other, second) in combinations(limits.items(), 2):
+            if first.masks and second.masks and not {*first.masks} & {*second.masks}:
+                raise BadExample(
+                    f"They cannot be compared with one mask: {one} takes {_kinds(first.masks)}, "
+                    f"and {other} takes {_kinds(second.masks)}. Compare each with `paper`."
                 )
         return fitted
 
@@ -139,6 +146,12 @@ EXAMPLES: Mapping[str, Example] = {
     ),
 }
 """The examples that go by a name."""
+
+
+def _kinds(masks: Collection[str]) -> str:
+    """Return what kinds of masks are taken, as a reader says it."""
+    return " or ".join("no mask" if kind == "none" else f"{kind} masks" for kind in masks)
+
 
 DECODER_ONLY = ("causal_layer", "language_model")
 

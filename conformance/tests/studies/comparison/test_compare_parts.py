@@ -46,6 +46,14 @@ def test_backends_without_a_common_part_are_refused():
         believed(part_of(plain(), "encoder"), part_of(plain(), "decoder"))
 
 
+def test_masks_that_no_other_takes_are_named():
+    layer = part_of(plain(), "encoder_layer")
+    masks = (("causal",), ("none", "padding"))
+    first, other = (replace(layer, limits=replace(layer.limits, masks=one)) for one in masks)
+    with pytest.raises(BadExample, match="takes causal masks, and .* takes no mask or padding"):
+        believed(first, other)
+
+
 def test_loops_over_tokens_are_not_followed():
     with pytest.raises(BadExample, match="sampling is a loop over tokens"):
         believed(part_of(plain(), "sampling"), part_of(plain(), "sampling"))
