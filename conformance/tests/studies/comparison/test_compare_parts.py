@@ -50,7 +50,7 @@ def test_masks_that_no_other_takes_are_named():
     layer = part_of(plain(), "encoder_layer")
     masks = (("causal",), ("none", "padding"))
     first, other = (replace(layer, limits=replace(layer.limits, masks=one)) for one in masks)
-    with pytest.raises(BadExample, match="takes causal masks, and .* takes no mask or padding"):
+    with pytest.raises(BadExample, match=r"takes causal masks, and .* takes no mask or padding"):
         believed(first, other)
 
 
