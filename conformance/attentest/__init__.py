@@ -50,3 +50,8 @@ def __getattr__(name: str) -> Any:
         home, _, own = _HOMES[name].partition(":")
         return getattr(import_module(f"attentest.{home}"), own)
     raise AttributeError(f"module 'attentest' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    """List the Python API, so that an interactive session completes its names."""
+    return sorted({*globals(), *__all__})

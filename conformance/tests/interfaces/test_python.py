@@ -1,8 +1,9 @@
-"""The Python door."""
+"""The Python API."""
 
 import pytest
 import torch
 
+import attentest
 from attentest import check
 from attentest.targets.adapt import Unclear
 from attentest_spec import UnknownName, registry
@@ -18,6 +19,10 @@ def attend(query, key, value, mask=None):
 
 def attend_without_scale(query, key, value, mask=None):
     return attend(query * query.shape[-1] ** 0.5, key, value, mask)
+
+
+def test_names_of_the_api_are_completed():
+    assert {*attentest.__all__} <= {*dir(attentest)}
 
 
 @pytest.mark.proof
