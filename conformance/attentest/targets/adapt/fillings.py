@@ -97,6 +97,8 @@ def filling_of(
         return fixed(PAIR)
     if component == "encoder" and is_of_images(name, [squashed(one) for one in arguments]):
         return _of_images(name, parameter)
+    if component in NORMS and name in SIZES["heads"] and is_required(parameter):
+        return ONE_HEAD
     if name in TEMPERATURE and component in _WITH_SCORES and is_required(parameter):
         return Filling("sqrt(d_model/heads)", root_of_width, code="head_width(sizes) ** 0.5")
     if (
@@ -188,6 +190,9 @@ def _is_lone_width(name: str, arguments: Collection[str]) -> bool:
 
 
 _OF_KEYS = ("kdim", "vdim", "querydim", "keysize", "querysize", "valuesize")
+
+ONE_HEAD = Filling("1", lambda sizes: 1)
+"""The number of heads of a norm with weights for each, which is judged with one of them."""
 
 WIDER_INNER = Filling(
     "3/2 d_ff",
