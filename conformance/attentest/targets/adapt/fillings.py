@@ -281,6 +281,8 @@ def _size(name: str, component: str, held: Collection[str]) -> str:
         return LOSS_SIZES.get(name, "")
     if name in LETTERS_OF_BERT and {"h", "a"} <= set(held) and not set(held) & _OTHER_WIDTHS:
         return LETTERS_OF_BERT[name]
+    if name in _SIDES and {"querydim", "keydim"} <= set(held):
+        return "d_model"  # of each input, and no width of a head
     if name == "nx" and component not in STACKS:  # the width of GPT-2, and not "N times"
         return "d_model"
     if name == "nstate" and component == "feed_forward" and set(held) & set(CONFIGURATION):
@@ -302,6 +304,9 @@ def _size(name: str, component: str, held: Collection[str]) -> str:
     stronger = [one for one in held if one in WIDTH and one not in INNER]
     return "d_ff" if stronger else "d_model"
 
+
+_SIDES = ("querydim", "keydim", "valuedim")
+"""Names of the widths of the inputs of attention, one beside another."""
 
 _OF_ROWS = ("attention", "multi_head_attention", "encoder_layer", "decoder_layer")
 _NUMBERS_OF_ROWS = words("numtokens numtoken ntokens ntoken")

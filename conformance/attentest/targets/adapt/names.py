@@ -124,7 +124,7 @@ WIDTH = words(
     "querydim contextdim dimensionality attentiondim dhid encodingdim e embeddingssize "
     "embeddingsdim dcross crossdim dcontext normshape ffnnuminput ffnnuminputs hidinfeatures "
     "mlminfeatures nspinfeatures parametersshape parametershape paramshape featureshape kvdim "
-    "qdim dimin dimout"
+    "qdim dimin dimout numunits"
 )
 """The width of the model, input and output widths included."""
 
