@@ -34,7 +34,7 @@ def with_switches_off(thing: Any, reading: Reading, question: Unclear) -> Iterat
     yield from _with_own_key_heads(thing, reading)
     if _MAY_BE_WRONG in question.text or isinstance(question, Uncovered):
         made = constructor_arguments(thing).items()
-        on = {own: False for own, one in made if one.default is True}
+        on: dict[str, bool | None] = {own: False for own, one in made if one.default is True}
         on |= {own: None for own, one in made if _is_class_of_norms(one.default)}
         left = [(own, off) for own, off in on.items() if own not in reading.given]
         yield from (Attempt(given={own: off}) for own, off in left[:_MOST])
