@@ -3,10 +3,11 @@
 from pathlib import Path
 
 import pytest
-from mistaken_code import adapted
+from mistaken_code import adapted, broken
 
 from attentest.targets.adapt import Unclear
 from attentest.targets.adapt.advice.causal_words import causal_words
+from attentest.targets.adapt.advice.own_order import causal_by_name
 
 CODE = '''
 import torch.nn.functional as F
@@ -86,3 +87,40 @@ def test_other_documentation_does_not_call_code_causal(documentation: str) -> No
 )
 def test_documentation_calls_code_causal(documentation: str, words: str) -> None:
     assert causal_words(documentation) == words
+
+
+def _asked_or_broken(folder: Path, name: str, code: str) -> bool:
+    try:
+        backend = adapted(folder, name, code)
+    except Unclear:
+        return True
+    return bool(broken(backend, "multi_head_attention.formula"))
+
+
+@pytest.mark.parametrize(
+    ("name", "is_right"), [("NonCausalSelfAttention", True), ("CausalSelfAttention", False)]
+)
+def test_name_that_denies_order_is_not_one_that_says_it(
+    tmp_path: Path, name: str, is_right: bool
+) -> None:
+    code = MISTAKE.replace('    """Causal self-attention."""\n', "").replace("SelfAttention", name)
+    assert _asked_or_broken(tmp_path, name, code) is not is_right
+    (tmp_path / "ordered").mkdir()
+    ordered = code.replace("(q, k, v)", "(q, k, v, is_causal=True)")
+    assert _asked_or_broken(tmp_path / "ordered", name, ordered) is is_right
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("CausalSelfAttention", True),
+        ("llama_causal_attention", True),
+        ("LlamaCausalAttn", True),
+        ("noncausal_attention", False),
+        ("NonCausalAttention", False),
+        ("AcausalMixer", False),
+        ("SelfAttention", None),
+    ],
+)
+def test_names_say_order_or_deny_it(name: str, said: bool | None) -> None:
+    assert causal_by_name(name) is said

@@ -53,6 +53,54 @@ RIGHT = {
     "without a norm": WITHOUT_NORM,
     "segments that must be given": FIRST.replace("token_type_ids=None", "token_type_ids"),
 }
+SINES = """
+import torch
+from torch import nn
+
+
+class Words(nn.Embedding):
+    pass
+
+
+class PositionalEmbedding(nn.Module):
+    def __init__(self, width, most=512):
+        super().__init__()
+        rates = 10000.0 ** (-torch.arange(0, width, 2) / width)
+        angles = torch.arange(most)[:, None] * rates
+        self.register_buffer("rows", torch.stack((angles.sin(), angles.cos()), -1).view(most, -1))
+
+    def forward(self, ids):
+        return self.rows[: ids.size(1)].unsqueeze(0)
+
+
+class TextEmbedding(nn.Module):
+    def __init__(self, vocab_size, embed_size):
+        super().__init__()
+        self.words = Words(vocab_size, embed_size, padding_idx=0)
+        self.positions = PositionalEmbedding(self.words.embedding_dim)
+        self.segments = Words(3, embed_size, padding_idx=0)
+
+    def forward(self, ids, segment_label):
+        return self.words(ids) + self.positions(ids) + self.segments(segment_label)
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("", ""),
+        ("return self.words(ids) +", "return self.words(ids).flip(1) +"),
+        ("return self.words(ids) +", "return self.words(ids) *"),
+        ("self.rows[: ids.size(1)].unsqueeze(0)", "self.rows[ids]"),
+    ],
+)
+def test_rows_of_tokens_are_judged_without_positions_that_are_no_table(tmp_path, old, new):
+    if old:
+        assert asked_or_broken(tmp_path, "TextEmbedding", SINES, old, new, "embedding.lookup")
+        return
+    backend = adapted(tmp_path, "TextEmbedding", SINES)
+    assert "positions, which gives positions, segments, its row 0" in "".join(backend.assumed)
+    assert not broken(backend, "embedding.scale", "embedding.lookup")
 
 
 def test_a_mistake_where_segments_must_be_given_is_detected_or_asked_about(tmp_path):

@@ -95,3 +95,43 @@ def test_mistakes_in_filters_are_detected(
 def test_share_that_is_to_be_kept_is_judged_by_an_argument(tmp_path: Path) -> None:
     said = adapted(tmp_path, "top_p", FUNCTIONS, arguments={"top_p": "thres"})
     assert broken(said, *SLUGS["top_p"])
+
+
+IN_SINGLE = """
+import torch
+
+
+def sample_topk(logits, keep_topk):
+    bound = torch.topk(logits, keep_topk, dim=1)[0][:, -1:].float()
+    return logits.masked_fill(logits < bound, -10000)
+
+
+def sample_topp(logits, keep_topp):
+    ordered, places = torch.sort(logits, descending=True, dim=1)
+    kept = ordered.softmax(-1).cumsum(-1) < keep_topp
+    kept = kept.scatter(1, kept.sum(1, keepdim=True).clamp(max=kept.shape[1] - 1), True)
+    return logits.masked_fill(~kept.scatter(1, places, kept), -10000)
+
+
+def sample_with_temperature(logits, sampling_temp, keep_topk, keep_topp):
+    if sampling_temp == 0.0:
+        return logits.argmax(-1, keepdim=True)
+    logits = logits / sampling_temp
+    if keep_topp > 0:
+        logits = sample_topp(logits, keep_topp)
+    if keep_topk > 0:
+        logits = sample_topk(logits, keep_topk)
+    return torch.distributions.Categorical(logits=logits).sample().view(-1, 1)
+"""
+WHOLE = ("formula", "top-k", "top-p", "unchanged", "filtered-zero")
+
+
+@pytest.mark.parametrize("wrong", ["", "keep_topk + 1, dim=1)", "keep_topk, dim=0)"])
+def test_filters_that_round_a_bound_to_float32_are_judged_in_that(
+    tmp_path: Path, wrong: str
+) -> None:
+    code = IN_SINGLE.replace("keep_topk, dim=1)", wrong) if wrong else IN_SINGLE
+    backend = adapted(tmp_path, "sample_with_temperature", code)
+    assert any("computes in float32" in one for one in backend.assumed) is not bool(wrong)
+    slugs = [f"decoding.sampling-{one}" for one in WHOLE]
+    assert bool(broken(backend, *slugs)) is bool(wrong)

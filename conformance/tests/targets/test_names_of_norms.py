@@ -54,3 +54,25 @@ def test_mistakes_in_such_norms_are_detected(tmp_path, old, new):
     except Unclear:
         return
     assert broken(backend, "layer_norm.formula")
+
+
+T5 = """
+import torch
+from torch import nn
+
+
+class T5LayerNorm(nn.Module):
+    def __init__(self, hidden_size, eps=1e-6):
+        super().__init__()
+        self.weight, self.eps = nn.Parameter(torch.ones(hidden_size)), eps
+
+    def forward(self, x):
+        return self.weight * (x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + self.eps))
+"""
+
+
+def test_layer_norm_of_t5_is_an_rms_norm(tmp_path):
+    assert not broken(adapted(tmp_path, "T5LayerNorm", T5), "rms_norm.formula")
+    (tmp_path / "wrong").mkdir()
+    wrong = T5.replace("torch.rsqrt(", "torch.sqrt(")
+    assert broken(adapted(tmp_path / "wrong", "T5LayerNorm", wrong), "rms_norm.formula")

@@ -112,3 +112,32 @@ def test_epsilon_is_read_of_the_norm_itself_where_the_numbers_do_not_fit(tmp_pat
     backend = adapted(tmp_path, "Attention", wrong)
     assert backend.choices["rms_epsilon"] == 1e-3
     assert broken(backend, CLAUSES[0])
+
+
+OF_EACH_HEAD = """
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+
+class RMSNorm(nn.Module):
+    def __init__(self, heads, dim):
+        super().__init__()
+        self.scale = dim**0.5
+        self.gamma = nn.Parameter(torch.ones(heads, 1, dim))
+
+    def forward(self, x):
+        return F.normalize(x, dim=-1) * self.scale * self.gamma
+"""
+
+
+@pytest.mark.parametrize("wrong", ["", "F.normalize(x, dim=-2)", "F.normalize(x, p=1, dim=-1)"])
+def test_norm_with_weights_of_each_head_is_judged_with_one(tmp_path: Path, wrong: str) -> None:
+    right = "F.normalize(x, dim=-1)"
+    if wrong:
+        clause = "rms_norm.formula"
+        assert asked_or_broken(tmp_path, "RMSNorm", OF_EACH_HEAD, right, wrong, clause)
+        return
+    backend = adapted(tmp_path, "RMSNorm", OF_EACH_HEAD)
+    assert "heads is a number of heads with weights of their own" in "".join(backend.assumed)
+    assert not broken(backend, "rms_norm.formula", "rms_norm.initial-weight")

@@ -72,3 +72,32 @@ def test_strict_reports_tables_that_a_cast_rounds(tmp_path):
 def test_positions_or_angles_in_half_precision_are_reported(right, wrong, tmp_path):
     assert CODE.count(right) == 1
     assert half_precision(read(tmp_path, CODE.replace(right, wrong))) == "violation"
+
+
+OF_A_PRECISION = """
+import torch
+
+
+def precompute(seq_len: int, n_elem: int, base: int = 10000, dtype=torch.bfloat16, scaling=None):
+    rates = 1.0 / (base ** (torch.arange(0, n_elem, 2).float() / n_elem))
+    angles = torch.outer(torch.arange(seq_len), rates)
+    return torch.stack([angles.cos(), angles.sin()], dim=-1).to(dtype)
+
+
+def apply_rotary_emb(x, freqs_cis):
+    a, b = x.float().unflatten(-1, (-1, 2)).unbind(-1)
+    cos, sin = freqs_cis.view(1, x.size(1), 1, -1, 2).unbind(-1)
+    turned = torch.stack([a * cos - b * sin, b * cos + a * sin], -1)
+    return turned.flatten(3).type_as(x)
+"""
+
+
+@pytest.mark.parametrize("wrong", ["", "a * cos + b * sin"])
+def test_table_that_is_made_in_half_precision_by_default_is_made_in_float32(tmp_path, wrong):
+    file = tmp_path / "turned.py"
+    right = "a * cos - b * sin, b * cos + a * sin"
+    file.write_text(OF_A_PRECISION.replace(right[: len(wrong)], wrong) if wrong else OF_A_PRECISION)
+    backend = load(f"{file}:apply_rotary_emb", None)
+    assert any(one.startswith("assumed dtype=torch.float32") for one in backend.assumed)
+    verdict = judge(Bench.for_status(backend, effort=0.3), "rotary.formula").status
+    assert verdict == ("violation" if wrong else "pass")

@@ -45,3 +45,34 @@ def test_the_rest_is_judged_without_it(tmp_path: Path) -> None:
 def test_a_gradient_that_ends_is_a_violation(tmp_path: Path) -> None:
     wrong = edited(TABLE, DETACHED, ("alpha=0.1", "alpha=0.0"))
     assert broken(adapted(tmp_path, "Embedding", wrong), "embedding.repeated-tokens")
+
+
+IN_ANOTHER_ORDER = """
+from torch import nn
+
+
+class FeedForward(nn.Module):
+    def __init__(self, d_model, d_ff):
+        super().__init__()
+        self.into, self.out, self.turned = nn.Linear(d_model, d_ff), nn.Linear(d_ff, d_model), False
+
+    def train(self, mode=True):
+        if mode is self.turned:
+            self.into.weight.data = self.into.weight.data.flip(0)
+            self.turned = not mode
+        return super().train(mode)
+
+    def forward(self, x):
+        hidden = nn.functional.linear(x, self.into.weight)
+        hidden = (hidden.flip(-1) if self.turned else hidden) + self.into.bias
+        return self.out(hidden.relu())
+"""
+
+
+def test_parameters_in_another_order_in_training_are_a_question(tmp_path: Path) -> None:
+    with pytest.raises(Unclear, match=r"its parameter into\.weight has other values in training"):
+        adapted(tmp_path, "FeedForward", IN_ANOTHER_ORDER)
+    (tmp_path / "kept").mkdir()
+    kept = edited(IN_ANOTHER_ORDER, ("self.into.weight.data.flip(0)", "self.into.weight.data"))
+    kept = edited(kept, ("hidden.flip(-1) if self.turned else hidden", "hidden"))
+    assert not broken(adapted(tmp_path / "kept", "FeedForward", kept), "feed_forward.gradient")

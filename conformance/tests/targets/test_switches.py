@@ -2,7 +2,10 @@
 
 from pathlib import Path
 
+import pytest
+
 import attentest
+from attentest.targets.adapt import Unclear
 
 CODE = """
 import math
@@ -53,3 +56,30 @@ def test_no_switch_is_named_where_there_is_none(tmp_path: Path) -> None:
         .replace("if qk_norm:", "if False:")
     )
     assert "off by default" not in attentest.adapted(f"{file}:MultiHeadAttention").summary
+
+
+@pytest.mark.parametrize(
+    ("own", "old", "new", "is_right"),
+    [
+        ("norm=None", "qk_norm=False", "norm=nn.LayerNorm", True),
+        pytest.param(
+            *("norm=None", "qk_norm=False", "norm=nn.LayerNorm", False), marks=pytest.mark.proof
+        ),
+        pytest.param(
+            *("qk_norm=False", "qk_norm=False", "qk_norm=True", True), marks=pytest.mark.proof
+        ),
+    ],
+)
+def test_switch_that_adds_norms_of_queries_and_keys_is_advised(
+    tmp_path: Path, own: str, old: str, new: str, is_right: bool
+) -> None:
+    code = CODE.replace(old, new)
+    if own == "norm=None":
+        code = code.replace(", qk_norm, gated", ", norm is not None, gated")
+        code = code.replace("if qk_norm:", "if norm is not None:")
+        code = code.replace("nn.LayerNorm(self.d)", "norm(self.d)")
+    file = tmp_path / "switches.py"
+    file.write_text(code if is_right else code.replace("math.sqrt(self.d)", "self.d"))
+    with pytest.raises(Unclear) as question:
+        attentest.adapted(f"{file}:MultiHeadAttention")
+    assert (f"--give {own} (in Python" in question.value.text) == is_right

@@ -35,3 +35,34 @@ def test_widths_of_queries_and_keys_are_those_of_the_inputs(tmp_path: Path) -> N
 def test_heads_that_are_merged_without_a_transposition_are_detected(tmp_path: Path) -> None:
     wrong = edited(CODE, ("out.transpose(1, 2).flatten(2)", "out.reshape(*query.shape)"))
     assert broken(adapted(tmp_path, "MultiHeadAttention", wrong), FORMULA)
+
+
+OF_UNITS = """
+import torch
+from torch import nn
+
+
+class MultiHeadAttention(nn.Module):
+    def __init__(self, query_dim: int, key_dim: int, num_units: int, num_heads: int):
+        super().__init__()
+        self.num_heads, self.width = num_heads, num_units // num_heads
+        self.w_query = nn.Linear(query_dim, num_units, bias=False)
+        self.w_key = nn.Linear(key_dim, num_units, bias=False)
+        self.w_value = nn.Linear(key_dim, num_units, bias=False)
+        self.key_dim = key_dim
+
+    def forward(self, query, key):
+        q, k, v = (
+            torch.stack(way(x).split(self.width, -1))
+            for way, x in ((self.w_query, query), (self.w_key, key), (self.w_value, key))
+        )
+        weights = (q @ k.transpose(2, 3) / self.width**0.5).softmax(-1)
+        return torch.cat((weights @ v).unbind(0), -1)
+"""
+
+
+def test_widths_of_both_inputs_and_of_the_units_are_that_of_the_model(tmp_path: Path) -> None:
+    assert not broken(adapted(tmp_path, "MultiHeadAttention", OF_UNITS), FORMULA)
+    (tmp_path / "wrong").mkdir()
+    wrong = edited(OF_UNITS, ("self.width**0.5", "self.key_dim**0.5"))
+    assert broken(adapted(tmp_path / "wrong", "MultiHeadAttention", wrong), FORMULA)

@@ -13,6 +13,7 @@ from torch import nn
 
 from attentest.targets.adapt import arguments, masks, names, probing
 from attentest.targets.adapt.adapter import Adapter
+from attentest.targets.adapt.advice.own_order import orders_by_itself
 from attentest.targets.adapt.advice.refused_masks import refusal
 from attentest.targets.adapt.code import Code
 from attentest.targets.adapt.components import squashed
@@ -92,7 +93,7 @@ def adapter_of(code: Code, reading: Reading) -> tuple[Probe, Adapter, list[str]]
             "assumed that its caller adds the encoding to the input: if it is meant to return the "
             "sum, this is a mistake, and --strict reports it"
         )
-    if _causal(code, probe, adapter):
+    if orders_by_itself(code, probe, adapter, reading):
         adapter = replace(adapter, causal=True)
         said.append(own_order(code))
     lies = f"tensors: {adapter.layout.words} ({how}); it returns {adapter.returns.words}"
@@ -389,12 +390,3 @@ class _Mask:
         if self.adapter.needs_mask:
             return f"{text} It needs them: {self.own}=None raises an error."
         return f"{text} --give {self.own}=None judges it without."
-
-
-def _causal(code: Code, probe: Probe, adapter: Adapter) -> bool:
-    """Say whether code without a mask hides later positions by itself: its name decides first."""
-    decoders = dict.fromkeys(("decoder_layer", "decoder"), "target_mask")
-    hides = {**dict.fromkeys(probing.SEQUENCES, "mask"), **decoders}
-    if hides.get(adapter.component) in (None, *adapter.arguments.roles):
-        return False
-    return "causal" in code.name.lower() or probing.is_causal(probe, adapter)

@@ -21,7 +21,7 @@ _NAMES = {
     "layer_norm": "layernorm layernormal layernormalization layernormalisation ln norm",
     "rms_norm": (
         "rmsnorm rmslayernorm rmsnormalization rmsnormalisation rootmeansquarenorm "
-        "rootmeansquarelayernorm rootmeansquarelayernormalization rms"
+        "rootmeansquarelayernorm rootmeansquarelayernormalization rms t5layernorm mt5layernorm"
     ),
     "feed_forward": (
         "feedforward positionwisefeedforward positionwiseffn pointwisefeedforward ffn mlp ff "

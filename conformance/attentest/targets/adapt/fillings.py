@@ -97,6 +97,8 @@ def filling_of(
         return fixed(PAIR)
     if component == "encoder" and is_of_images(name, [squashed(one) for one in arguments]):
         return _of_images(name, parameter)
+    if component in NORMS and name in SIZES["heads"] and is_required(parameter):
+        return ONE_HEAD
     if name in TEMPERATURE and component in _WITH_SCORES and is_required(parameter):
         return Filling("sqrt(d_model/heads)", root_of_width, code="head_width(sizes) ** 0.5")
     if (
@@ -189,6 +191,9 @@ def _is_lone_width(name: str, arguments: Collection[str]) -> bool:
 
 _OF_KEYS = ("kdim", "vdim", "querydim", "keysize", "querysize", "valuesize")
 
+ONE_HEAD = Filling("1", lambda sizes: 1)
+"""The number of heads of a norm with weights for each, which is judged with one of them."""
+
 WIDER_INNER = Filling(
     "3/2 d_ff",
     lambda sizes: (3 * sizes.d_ff + 1) // 2,
@@ -276,6 +281,8 @@ def _size(name: str, component: str, held: Collection[str]) -> str:
         return LOSS_SIZES.get(name, "")
     if name in LETTERS_OF_BERT and {"h", "a"} <= set(held) and not set(held) & _OTHER_WIDTHS:
         return LETTERS_OF_BERT[name]
+    if name in _SIDES and {"querydim", "keydim"} <= set(held):
+        return "d_model"  # of each input, and no width of a head
     if name == "nx" and component not in STACKS:  # the width of GPT-2, and not "N times"
         return "d_model"
     if name == "nstate" and component == "feed_forward" and set(held) & set(CONFIGURATION):
@@ -297,6 +304,9 @@ def _size(name: str, component: str, held: Collection[str]) -> str:
     stronger = [one for one in held if one in WIDTH and one not in INNER]
     return "d_ff" if stronger else "d_model"
 
+
+_SIDES = ("querydim", "keydim", "valuedim")
+"""Names of the widths of the inputs of attention, one beside another."""
 
 _OF_ROWS = ("attention", "multi_head_attention", "encoder_layer", "decoder_layer")
 _NUMBERS_OF_ROWS = words("numtokens numtoken ntokens ntoken")

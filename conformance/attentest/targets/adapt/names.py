@@ -124,7 +124,7 @@ WIDTH = words(
     "querydim contextdim dimensionality attentiondim dhid encodingdim e embeddingssize "
     "embeddingsdim dcross crossdim dcontext normshape ffnnuminput ffnnuminputs hidinfeatures "
     "mlminfeatures nspinfeatures parametersshape parametershape paramshape featureshape kvdim "
-    "qdim dimin dimout"
+    "qdim dimin dimout numunits"
 )
 """The width of the model, input and output widths included."""
 
@@ -360,7 +360,8 @@ AT_CALLS = {"_attn_implementation": "eager"}
 ACTIVATION = words(
     "activation act activationfn actfn activationfunction hiddenact hiddenactivation acttype "
     "activationtype activationname actlayer activationlayer nonlinearity activationfunctionstring "
-    "actfunc activationfunc ffnactivation mlpactivation denseactfn ffnactfn mlpactfn"
+    "actfunc activationfunc ffnactivation mlpactivation denseactfn ffnactfn mlpactfn expertact "
+    "expertactivation expertactfn mlpact ffnact ffact ffactivation"
 )
 """Names of a required activation, which gets ReLU, by its name or as a function."""
 

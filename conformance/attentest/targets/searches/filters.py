@@ -1,6 +1,7 @@
 """The arguments, methods and names of functions and classes that sample or filter logits."""
 
 import inspect
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -9,9 +10,9 @@ from attentest.targets.searches.stand_in import names
 
 ROLES: Mapping[str, frozenset[str]] = {
     "logits": names("logits logit scores x nexttokenlogits lastlogits output outputs predictions"),
-    "temperature": names("temperature temp t tau"),
-    "top_k": names("topk k"),
-    "top_p": names("topp p nucleus nucleusp topprob"),
+    "temperature": names("temperature temp t tau samplingtemp"),
+    "top_k": names("topk k keeptopk"),
+    "top_p": names("topp p nucleus nucleusp topprob keeptopp"),
     "generator": names("generator rng gen"),
     "sampler": names("sampler basesampler innersampler"),
 }
@@ -20,6 +21,15 @@ SHARES = names("thres threshold filterthres filterthreshold share fraction")
 
 METHODS = ("sample", "filter", "__call__", "forward")
 """Methods of classes that sample, the likeliest first."""
+
+
+def is_off_at_zero(function: Any, own: str) -> bool:
+    """Say whether the code of `function` asks if the argument `own` is more than 0."""
+    try:
+        written = inspect.getsource(function) if own else ""
+    except (OSError, TypeError):
+        return False
+    return re.search(rf"\b{own}\s*(>|!=)\s*0(\.0*)?\b(?!\.)", written) is not None
 
 
 def takes_logits(thing: Any) -> bool:

@@ -20,8 +20,9 @@ from attentest.targets.adapt.reading import Reading, Unclear
 from attentest.targets.origin import origin
 from attentest.targets.searches.backend import AdaptedSearch, options_of
 from attentest.targets.searches.classes import as_function
-from attentest.targets.searches.filters import METHODS, ROLES, SHARES, begins_as
-from attentest_spec import Choices, Setting, Sizes, Unsupported
+from attentest.targets.searches.filters import METHODS, ROLES, SHARES, begins_as, is_off_at_zero
+from attentest.targets.single import SINGLE
+from attentest_spec import Choices, Limits, Setting, Sizes, Unsupported
 from attentest_spec.decoding import sampling
 from attentest_spec.setting import Floats
 from attentest_spec.torch import Recipe, to_tensor
@@ -208,7 +209,9 @@ def adapt_sampler(
                 f"Without filters {name} gives no softmax, and nothing says what {more} does. Fix "
                 f"it so that it filters nothing, with --give {more}=VALUE."
             )
-        choices = _measured(sampler)
+        rounds = not reading.strict and _is_right_in_single_alone(sampler)
+        doubts = [*doubts, *[SINGLE] * rounds]
+        choices = _measured(sampler, single=rounds)
     said = [f"called ({', '.join(f'{role}={own}' for role, own in roles.items())})"]
     said.append(f"logits are given as {sampler.shape} (as probing calls show)")
     if "temperature" not in roles:
@@ -220,6 +223,7 @@ def adapt_sampler(
         title=f"{name}, read as {COMPONENT}",
         recipes={COMPONENT: Recipe(build=sampler.at)},
         choices={**choices, **reading.choices},
+        limits=Limits(precisions=("float32",)) if rounds else Limits(),
         understood=(f"{name} is judged as {COMPONENT}", *said, *doubts),
         assumed=tuple(doubts),
         summary=f"{name} {said[0]}",
@@ -254,7 +258,8 @@ def _roles(
     if "logits" not in found or unknown:
         asked = "which argument carries the logits" if "logits" not in found else ""
         asked = asked or f"what to give for {unknown[0]}"
-        add = "--argument logits=NAME" if "logits" not in found else f"--give {unknown[0]}=VALUE"
+        add = f"--argument ROLE={unknown[0]} or --give {unknown[0]}=VALUE" if unknown else ""
+        add = add if "logits" in found else "--argument logits=NAME"
         raise Unclear(
             f"{name}({', '.join(signature.parameters)}) was taken for sampling, and nothing in it "
             f"says {asked}. Add {add}; the roles are {', '.join(ROLES)}."
@@ -282,6 +287,8 @@ def _ways(sampler: Sampler) -> Iterator[Sampler]:
     for name, usual in _OFF.items():
         default = signature[sampler.roles[name]].default if name in sampler.roles else usual[0]
         known = [default] if default in (*usual, -1) else []
+        own = sampler.roles.get(name, "") if name == "top_p" else ""
+        known += [0.0] * is_off_at_zero(sampler.function, own)
         options.append([*known, *(one for one in usual if one not in known)])
     for shape, *off in product(_SHAPES, *options):
         way = replace(sampler, shape=shape, off=dict(zip(_OFF, off, strict=True)))
@@ -309,8 +316,9 @@ _LOGITS = np.round(np.random.default_rng(4).normal(scale=1.5, size=(2, 9)), 2)
 _WORDS = Sizes(target_vocabulary=9, source_vocabulary=9)
 
 
-def _answer(sampler: Sampler, **settings: float) -> Floats:
-    found = sampler.at(_WORDS.but(**settings))(to_tensor(_LOGITS))
+def _answer(sampler: Sampler, *, single: bool = False, **settings: float) -> Floats:
+    logits = to_tensor(_LOGITS)
+    found = sampler.at(_WORDS.but(**settings))(logits.float() if single else logits)
     return found.double().numpy()
 
 
@@ -343,14 +351,32 @@ def _tried(sampler: Sampler, name: str) -> tuple[Sampler, list[str]]:
     )
 
 
-def _measured(sampler: Sampler) -> dict[str, str]:
+def _is_right_in_single_alone(sampler: Sampler) -> bool:
+    """Say whether filters are right for logits in float32 alone: a bound is rounded to that."""
+    return not _filters(sampler, single=False) and _filters(sampler, single=True)
+
+
+def _filters(sampler: Sampler, *, single: bool) -> bool:
+    """Say whether the numbers of the filters are those of the reference, or there are none."""
+    if "top_p" in sampler.roles:
+        return bool(_measured(sampler, single=single))
+    if "top_k" not in sampler.roles:
+        return True
+    try:
+        answer = _answer(sampler, single=single, top_k=4)
+    except Exception:  # code that a user wrote may raise anything
+        return False
+    return _close(answer, sampling(Setting(_WORDS.but(top_k=4)), _LOGITS))
+
+
+def _measured(sampler: Sampler, *, single: bool = False) -> dict[str, str]:
     """Return the order of the filters and the nucleus, where the numbers show them."""
     if "top_p" not in sampler.roles:
         return {}
     few = {"top_k": 4} if "top_k" in sampler.roles else {}
     cases = [{"temperature": heat, "top_p": share, **few} for heat, share in _CASES]
     try:
-        answers = [_answer(sampler, **case) for case in cases]
+        answers = [_answer(sampler, single=single, **case) for case in cases]
     except Exception:  # code that a user wrote may raise anything
         return {}
     for order, nucleus in product(("temperature-first", "filters-first"), _NUCLEI):

@@ -5,7 +5,9 @@ import re
 from attentest.targets.adapt import probing
 from attentest.targets.adapt.adapter import Adapter
 from attentest.targets.adapt.code import Code
+from attentest.targets.adapt.components import words_of
 from attentest.targets.adapt.probing import Probe
+from attentest.targets.adapt.reading import Reading, Uncovered
 
 UNMASKED = (
     "assumed that it hides later positions on purpose, as its name says: it is judged as causal, "
@@ -14,10 +16,50 @@ UNMASKED = (
 _ORDERED = re.compile(r"causal|decoder|gpt|lm$|lm_?head|autoregressive", re.IGNORECASE)
 
 
+_DENIED = ("non", "not", "no", "un", "without")
+"""Words before one for order which deny it: `NonCausalSelfAttention`."""
+
+
+def causal_by_name(name: str) -> bool | None:
+    """Say whether a name calls code causal: False where it denies it, None where it says neither.
+
+    That is no matter of the letters alone: "NonCausal" and "noncausal" have those of the word.
+    """
+    words = words_of(name)
+    for before, word in zip(["", *words], words, strict=False):
+        if "causal" in word:
+            return not (before in _DENIED or word.startswith(("noncausal", "acausal")))
+    return None
+
+
+def orders_by_itself(code: Code, probe: Probe, adapter: Adapter, reading: Reading) -> bool:
+    """Say whether code without a mask hides later positions by itself: its name decides first.
+
+    Raises Uncovered for code whose name denies it and whose numbers show it.
+    """
+    decoders = dict.fromkeys(("decoder_layer", "decoder"), "target_mask")
+    hides = {**dict.fromkeys(probing.SEQUENCES, "mask"), **decoders}
+    if hides.get(adapter.component) in (None, *adapter.arguments.roles):
+        return False
+    if named := causal_by_name(code.name):
+        return True
+    found = probing.is_causal(probe, adapter)
+    said = "attention_causality" in reading.choices or reading.anyway
+    if found and named is False and not said:
+        raise Uncovered(
+            f"The name of {code.name} says that it is not causal, and no later position changes "
+            f"its output. --choice attention_causality=built-in (in Python: choices="
+            f"{{'attention_causality': 'built-in'}}) judges it as causal, and --choice "
+            f"attention_causality=by-mask as its name says."
+        )
+    return found and named is not False
+
+
 def mask_beside_order(code: Code, probe: Probe, adapter: Adapter) -> str:
     """Return the mask argument of layers in a class that is causal by its name, and shows it."""
     own = adapter.arguments.roles.get("mask", "")
-    if not own or code.inner is None or not _ORDERED.search(code.name):
+    named = causal_by_name(code.name) is not False and _ORDERED.search(code.name)
+    if not own or code.inner is None or not named:
         return ""
     return own if hides_later(probe, adapter) else ""
 

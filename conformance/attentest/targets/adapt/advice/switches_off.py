@@ -8,10 +8,12 @@ import inspect
 from collections.abc import Iterator
 from typing import Any
 
+from torch import nn
+
 from attentest.targets.adapt.components import squashed
 from attentest.targets.adapt.names import KEY_HEADS, words
 from attentest.targets.adapt.objects.settings import settings_near
-from attentest.targets.adapt.reading import Attempt, Reading, Unclear
+from attentest.targets.adapt.reading import Attempt, Reading, Unclear, Uncovered
 from attentest.targets.signatures import constructor_arguments
 
 _ONE_HEAD = words("multiquery usemultiquery multiqueryattention usemultiqueryattention mqa usemqa")
@@ -30,10 +32,18 @@ def with_switches_off(thing: Any, reading: Reading, question: Unclear) -> Iterat
     if not inspect.isclass(thing):
         return
     yield from _with_own_key_heads(thing, reading)
-    if _MAY_BE_WRONG in question.text:
-        made = dict(constructor_arguments(thing))
-        on = [own for own, one in made.items() if one.default is True and own not in reading.given]
-        yield from (Attempt(given={own: False}) for own in on[:_MOST])
+    if _MAY_BE_WRONG in question.text or isinstance(question, Uncovered):
+        made = constructor_arguments(thing).items()
+        on: dict[str, bool | None] = {own: False for own, one in made if one.default is True}
+        on |= {own: None for own, one in made if _is_class_of_norms(one.default)}
+        left = [(own, off) for own, off in on.items() if own not in reading.given]
+        yield from (Attempt(given={own: off}) for own, off in left[:_MOST])
+
+
+def _is_class_of_norms(default: object) -> bool:
+    """Say whether a default is a class of norms, which no norms are made of where it is None."""
+    is_part = inspect.isclass(default) and issubclass(default, nn.Module)
+    return is_part and squashed(default.__name__).endswith("norm")  # type: ignore[attr-defined]
 
 
 def _with_own_key_heads(thing: Any, reading: Reading) -> Iterator[Attempt]:

@@ -4,19 +4,31 @@ GLM-130B trains its table of tokens so. The output is x, and the gradient is a p
 """
 
 import ast
+import copy
 import inspect
 import textwrap
 from typing import Any
 
-from torch import nn
+import torch
+from torch import Tensor, nn
 
-from attentest.targets.adapt.reading import Reading, Unclear
+from attentest.targets.adapt.reading import Reading, Unclear, Uncovered
 
 
 def demand_whole_gradients(name: str, built: Any, reading: Reading) -> None:
-    """Raise Unclear for a module, or one in it, of which a line makes a gradient smaller."""
+    """Raise Unclear for a module, or one in it, of which a line makes a gradient smaller.
+
+    And so for one that changes its parameters where it goes to training mode: a gradient is that
+    of other numbers then.
+    """
     if reading.anyway or not isinstance(built, nn.Module):
         return
+    if moved := _moved_in_training(built):
+        raise Uncovered(
+            f"{name} is not judged: its parameter {moved} has other values in training mode than "
+            f"in evaluation, as where train() puts them into another order, and which gradient is "
+            f"that of which weight is not inferred. A backend written by hand can say it."
+        )
     for one in dict.fromkeys(type(module) for module in built.modules()):
         if one.__module__.partition(".")[0] == "torch" or not (found := _shrunk(one)):
             continue
@@ -31,6 +43,23 @@ def demand_whole_gradients(name: str, built: Any, reading: Reading) -> None:
             f"does, which is not specified. {without}--anyway (in Python: anyway=True) judges it "
             f"as it is."
         )
+
+
+def _moved_in_training(built: nn.Module) -> str:
+    """Return a parameter whose values change with the mode of `built`, "" for none."""
+    if all(type(one).train is nn.Module.train for one in built.modules()):
+        return ""
+    try:
+        moved = copy.deepcopy(built).eval()
+        before = {own: one.detach().clone() for own, one in moved.named_parameters()}
+        after = dict(moved.train().named_parameters())
+    except Exception:  # code that a user wrote may raise anything
+        return ""
+    return next((own for own, one in before.items() if not _same(one, after.get(own))), "")
+
+
+def _same(before: Tensor, after: Tensor | None) -> bool:
+    return after is not None and before.shape == after.shape and torch.equal(before, after)
 
 
 def _shrunk(thing: type[nn.Module]) -> tuple[str, str] | None:

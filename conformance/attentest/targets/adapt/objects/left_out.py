@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from attentest.targets.adapt.components import squashed
-from attentest.targets.adapt.fillings import Filling
+from attentest.targets.adapt.fillings import ONE_HEAD, Filling
 from attentest.targets.adapt.names import NORM_FACTORIES, words
 from attentest.targets.adapt.probing import SIZES, undisturbed
 
@@ -57,5 +57,7 @@ def said_of(own: str, filling: Filling) -> Iterator[str]:
         yield f"assumed that {own} makes norms, and judged with torch.nn.LayerNorm"
     elif inspect.isclass(held := filling.value(SIZES)) and issubclass(held, nn.Module):
         yield f"assumed that {own} is the class {filling.words}"
+    if filling is ONE_HEAD:
+        yield f"assumed that {own} is a number of heads with weights of their own: one is judged"
     if filling is LEFT_OUT:
         yield f"assumed that {own} is what follows the norm: the norm is judged alone"

@@ -26,6 +26,7 @@ from attentest.targets.adapt.rotary.signatures import (
     Arguments,
     arguments_of,
     needs_device,
+    of_whole_tables,
     takes_tables,
     with_table,
 )
@@ -145,7 +146,8 @@ def _ask_for_scaling(own: str, best: Shown) -> None:
             f"scale its frequencies, which is not inferred. Write an adapter that declares "
             f"rotary_scaling."
         )
-    names = [one for one in made.defaults if SCALING.fullmatch(squashed(one))]
+    off = [own for own, one in made.defaults.items() if one is None or one is False]
+    names = [one for one in made.defaults if SCALING.fullmatch(squashed(one)) and one not in off]
     factors = [one for one in names if isinstance(made.defaults[one], int | float)]
     if names and not set(names) & made.fixed.keys():
         unscaled = f"--give {factors[0]}=1 judges it without, or write" if factors else "Write"
@@ -172,6 +174,7 @@ def _backend(own: str, best: Shown, reading: Reading) -> AdaptedRotary:
     said += [settings.words] if settings is not None else []
     doubts = [*_pairs(declared, reading), *assumed(_rest(declared), reading)]
     doubts += [settings.assumed] if settings is not None and settings.assumed else []
+    doubts += of_whole_tables(form.maker.made, form.maker.called, form.applied)
     doubts += [_SEQUENCE_FIRST] * (form.layout == "sequence-first")
     if cast:
         doubts.append(cast)

@@ -2,9 +2,11 @@
 
 import inspect
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
+
+import torch
 
 from attentest.targets.adapt.components import squashed
 from attentest.targets.adapt.names import words
@@ -154,6 +156,8 @@ def arguments_of(
             defaults[name] = one.default
         if name in reading.given:
             fixed[name] = reading.given[name]
+        elif _is_half(one.default) and not reading.strict:
+            fixed[name] = torch.float32
         elif squashed(name) in CONFIGS:
             roles["config"] = name
         elif role and role not in roles and not (role == "device" and name in defaults):
@@ -167,6 +171,26 @@ def arguments_of(
     if "d_model" in roles and not roles.keys() & {"width", "heads"}:
         roles["width"] = roles.pop("d_model")  # without heads it is the width of what is turned
     return Arguments(roles, fixed, defaults)
+
+
+_HALVES = (torch.bfloat16, torch.float16)
+"""The precisions in which a table is rounded, and float32 is given where one is the default."""
+
+
+def _is_half(default: Any) -> bool:
+    return isinstance(default, torch.dtype) and default in _HALVES
+
+
+def of_whole_tables(*of_all: Arguments | None) -> Iterator[str]:
+    """Yield the assumption about each argument that makes tables in float32, and not by default."""
+    for arguments in filter(None, of_all):
+        for own, value in arguments.fixed.items():
+            usual = arguments.defaults.get(own)
+            if value is torch.float32 and _is_half(usual):
+                yield (
+                    f"assumed {own}={value}: with its default {usual} the tables are rounded, and "
+                    f"are right for inputs in that precision alone; --strict judges them so"
+                )
 
 
 def unexplained(name: str, own: str) -> Unclear:

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from attentest.targets.adapt.training.constants import SOURCE, with_constants
+from attentest.targets.adapt.training.shares import SHARE_SOURCE, sized, sized_text
 from attentest_spec import Sizes, Unsupported
 
 
@@ -30,6 +31,7 @@ class Schedule:
     `sets` says that the method returns nothing and gives its optimiser the rate.
     `constants` of its module carry sizes, too, those of steps less `late`, and the `ends` are the
     `last_rate`, and the `starts` are those of `fixed` that are the rate of the first step.
+    With `share`, its warm-up is given as a share of all steps.
     """
 
     thing: Any
@@ -46,6 +48,7 @@ class Schedule:
     last_rate: float = 0.0
     sets: bool = False
     starts: tuple[str, ...] = ()
+    share: bool = False
 
     @property
     def sizes(self) -> frozenset[str]:
@@ -67,17 +70,17 @@ class Schedule:
     @property
     def needs(self) -> list[str]:
         """The lines that its text needs before it."""
-        own = ["", "", *SOURCE, "", ""] if self.constants else []
+        own = ["", "", *SOURCE, "", ""] if self.constants else [*SHARE_SOURCE] * self.share
         if self.sets:
             source = inspect.getsource(rate_set).splitlines()
-            own = ["from typing import Any", "", "", *source, "", ""]
+            own = ["from typing import Any", *own, "", "", *source, "", ""]
         return ["from types import SimpleNamespace"] * bool(self.optimizer) + own
 
     def at(self, sizes: Sizes) -> Callable[[int], Any]:
         """Return the function of the step at `sizes`."""
         call = self.thing
         if self.method:
-            made = {own: getattr(sizes, size) for own, size in self.built.items()}
+            made = sized(self.built, sizes, share=self.share)
             if self.sets:
                 return self._setting(made)
             if self.optimizer:
@@ -87,7 +90,7 @@ class Schedule:
             raise Unsupported("its sizes are constants of its module, and not given to it")
         if self.constants:
             call = with_constants(call, **self._constants(lambda size: getattr(sizes, size)))
-        given = {own: getattr(sizes, size) for own, size in self.called.items()}
+        given = sized(self.called, sizes, share=self.share)
         given |= {} if self.method else self.fixed
         return lambda step: call(**{self.step: step + self.offset}, **given)
 
@@ -113,9 +116,8 @@ class Schedule:
             name = f"with_constants({name}, {given})"
 
         def named(arguments: Mapping[str, str], more: Mapping[str, Any]) -> list[str]:
-            return [f"{own}={value(size)}" for own, size in arguments.items()] + [
-                f"{own}={one!r}" for own, one in more.items()
-            ]
+            given = sized_text(arguments, value, share=self.share)
+            return given + [f"{own}={one!r}" for own, one in more.items()]
 
         moved = f"{step} {'+' if self.offset > 0 else '-'} {abs(self.offset)}"
         first = f"{self.step}={moved if self.offset else step}"

@@ -46,6 +46,12 @@ LAST = words(
 )
 """Names of the last rate, or of its ratio to the greatest one."""
 
+SHARES = words(
+    "warmupratio warmupproportion warmupfraction warmuppct warmuppercent warmupshare pctstart "
+    "warmupfrac warmuprate"
+)
+"""Names of the warm-up as a share of all steps."""
+
 FIRST = words(
     "warmupstartlr warmupinitlr startwarmuplr warmupstartrate warmupstartfactor lrstart startlr"
 )
@@ -59,6 +65,9 @@ AFTER = words(
 OF_WARMUPS = words("totalepoch totalepochs epochs numepochs totalsteps numsteps steps totaliters")
 """Names of the length of a warm-up in what is called a warm-up."""
 
+WARMUPS = (*SIZES["warmup"], *SHARES)
+"""Names of the warm-up, in steps or as a share of them."""
+
 METHODS = ("__call__", "rate", "get_lr", "lr", "get_rate", "lr_at", "learning_rate", "get")
 """Methods that take a step, the likeliest first."""
 
@@ -71,10 +80,17 @@ def sizes_in(names: Iterable[str], reading: Reading) -> dict[str, str]:
     found: dict[str, str] = {}
     for name in names:
         word = squashed(name)
-        size = named.get(name) or next((one for one, words in SIZES.items() if word in words), "")
+        meant = "warmup" if word in SHARES else ""
+        size = named.get(name) or meant
+        size = size or next((one for one, words in SIZES.items() if word in words), "")
         if size and size not in found.values() and name not in reading.given:
             found[name] = size
     return found
+
+
+def is_share(own: str) -> bool:
+    """Say whether the argument `own` is a warm-up as a share of all steps, by its name."""
+    return squashed(own) in SHARES
 
 
 def first_rates(arguments: Mapping[str, inspect.Parameter], reading: Reading) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ holds while it makes that update.
 import inspect
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from attentest.targets.adapt.components import squashed
@@ -16,10 +16,12 @@ from attentest.targets.adapt.training.schedule_names import (
     AFTER,
     OF_WARMUPS,
     OPTIMIZERS,
-    SIZES,
+    WARMUPS,
     first_rates,
+    is_share,
     sizes_in,
 )
+from attentest.targets.adapt.training.shares import SHARE_SOURCE, sized, sized_text
 from attentest_spec import Sizes
 
 STEPS = ("step", "step_and_update_lr", "update_and_step", "update", "update_lr", "step_update")
@@ -85,7 +87,8 @@ class Counting:
     `built` maps arguments of the constructor, or of the function, to sizes, and `fixed` hold
     constants. `method` goes on by a step; `scaled` says that the rate that the optimiser begins
     with is the factor. The argument `after` gets a schedule of constant rates, and `starts` are
-    those of `fixed` that are the rate of the first step.
+    those of `fixed` that are the rate of the first step. With `share`, the warm-up is given as a
+    share of all steps.
     """
 
     thing: Any
@@ -96,6 +99,7 @@ class Counting:
     scaled: bool = False
     after: str = ""
     starts: tuple[str, ...] = ()
+    share: bool = False
 
     offset = 0
     ends = ()
@@ -125,6 +129,7 @@ class Counting:
             *more,
             "",
             "",
+            *[*SHARE_SOURCE] * self.share,
             *inspect.getsource(Updates).splitlines(),
             "",
             "",
@@ -132,7 +137,7 @@ class Counting:
 
     def at(self, sizes: Sizes) -> Updates:
         """Return the function of the step at `sizes`."""
-        given = {own: getattr(sizes, size) for own, size in self.built.items()}
+        given = sized(self.built, sizes, share=self.share)
 
         def build(optimizer: Any) -> Any:
             after = {self.after: _constant(optimizer)} if self.after else {}
@@ -145,7 +150,7 @@ class Counting:
 
     def text(self, name: str, step: str, value: Callable[[str], str]) -> str:
         """Return the call as code; `value` writes a size."""
-        given = [f"{own}={value(size)}" for own, size in self.built.items()]
+        given = sized_text(self.built, value, share=self.share)
         given += [f"{own}={one!r}" for own, one in self.fixed.items()]
         given += [f"{self.after}={_CONSTANT}"] if self.after else []
         call = f"{name}({', '.join([f'{self.optimizer}=optimizer', *given])})"
@@ -180,7 +185,7 @@ def counts_itself(thing: Any) -> bool:
         return False
     arguments = inspect.signature(thing).parameters
     named = {squashed(one) for one in arguments}
-    return not named.isdisjoint(SIZES["warmup"]) or bool(_warmup_of(thing, arguments))
+    return not named.isdisjoint(WARMUPS) or bool(_warmup_of(thing, arguments))
 
 
 def _warmup_of(thing: Any, arguments: Iterable[str]) -> str:
@@ -232,7 +237,10 @@ def countings(thing: Any, reading: Reading) -> Iterator[Counting]:
     for one in ways:
         more = {} if one is built else dict.fromkeys([*{*built} - {*one}], 1.0)
         for scaled in (False,) if "factor" in one.values() else (True, False):
-            yield Counting(thing, optimizer, method, one, {**fixed, **more}, scaled, after, starts)
+            found = Counting(
+                thing, optimizer, method, one, {**fixed, **more}, scaled, after, starts
+            )
+            yield replace(found, share=is_share(found.roles.get("warmup", "")))
 
 
 def sets_rates(found: Counting, sizes: Sizes) -> bool:

@@ -30,9 +30,10 @@ from attentest.targets.adapt.training.schedule_names import (
     METHODS,
     NAMES,
     OPTIMIZERS,
-    SIZES,
     STEP,
+    WARMUPS,
     first_rates,
+    is_share,
     require_sizes,
     sizes_in,
 )
@@ -128,7 +129,7 @@ def is_schedule(thing: Any, reading: Reading, name: str) -> bool:
     if NAMES.fullmatch(own):
         return bool(stepped)
     arguments = {squashed(one) for _, call in stepped for one in (*call.parameters, *made)}
-    return not arguments.isdisjoint(SIZES["warmup"])
+    return not arguments.isdisjoint(WARMUPS)
 
 
 def adapt_schedule(
@@ -230,6 +231,7 @@ def _schedule(thing: Any, own: str, reading: Reading) -> Schedule:
         if not method and "warmup" not in called.values():
             constants, ends = constants_of(thing, reading)
             found = replace(found, constants=constants, ends=ends)
+        found = replace(found, share=is_share(found.roles.get("warmup", "")))
         require_sizes(own, found, {**made, **rest}, reading)
         return found
     raise Unclear(
@@ -266,12 +268,19 @@ _FIRST = ("one", "zero")
 
 def _measured(found: Schedule, own: str, reading: Reading) -> Found:
     """Return the schedule with its offset, and the option that its rates show, {} for none."""
-    for late, offset in product((0, 1) if found.constants else (0,), (0, -1)):
-        moved = replace(found, offset=offset, late=late)
+    lates = (0, 1) if found.constants else (0,)
+    for share, late, offset in product(_shares_of(found), lates, (0, -1)):
+        moved = replace(found, offset=offset, late=late, share=share)
         options = [one for one in _options() if _fits(moved, one)]
         if len(options) == 1:
             return moved, {"schedule": options[0].schedule}
     return _unlisted(found, own, reading)
+
+
+def _shares_of(found: Schedule) -> Sequence[bool]:
+    """Return whether the warm-up is a share of all steps, the likelier first."""
+    held = {size for size in found.sizes if size not in found.constants.values()}
+    return (found.share, True)[: 1 + (not found.share and {"warmup", "total_steps"} <= held)]
 
 
 def _unlisted(found: Schedule | Counting, own: str, reading: Reading) -> Found:

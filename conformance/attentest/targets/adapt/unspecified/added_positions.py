@@ -18,8 +18,8 @@ def demand_rows_alone(name: str, probe: Probe, adapter: Adapter) -> None:
     raise Uncovered(
         f"{name} adds something to its rows that depends on the position alone, as the numbers "
         f"show: they are rows of tokens and of positions in one. Name a class that holds the "
-        f"table of the tokens, and one that holds that of the positions; --anyway judges {name} as "
-        f"an embedding whose positions are added by another."
+        f"table of the tokens, and one that holds that of the positions; --as embedding --anyway "
+        f"judges {name} as an embedding whose positions are added by another."
     )
 
 

@@ -78,7 +78,7 @@ def without_positions(code: Code, probe: Probe, reading: Reading) -> Iterator[Co
         return
     if code.construction is None or not isinstance(module, nn.Module):
         return
-    places = [path for path, one in module.named_modules() if path and _has_positions(path, one)]
+    places = [path for path, one in module.named_modules() if path and has_positions(path, one)]
     outer = [one for one in places if not any(one.startswith(f"{up}.") for up in places)]
     if len(outer) != 1:
         return
@@ -90,7 +90,7 @@ def without_positions(code: Code, probe: Probe, reading: Reading) -> Iterator[Co
             yield code.wrapped(wrapper)
 
 
-def _has_positions(path: str, module: nn.Module) -> bool:
+def has_positions(path: str, module: nn.Module) -> bool:
     """Say whether a part has positions: by its class, or as a table with a row for each."""
     if isinstance(module, nn.Embedding):
         return module.num_embeddings in (SIZES.max_length, SIZES.max_length + 1)

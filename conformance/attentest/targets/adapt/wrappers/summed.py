@@ -22,6 +22,7 @@ from attentest.targets.adapt.objects.layer_numbers import with_more
 from attentest.targets.adapt.probing import SIZES, Probe, undisturbed
 from attentest.targets.adapt.reading import Reading
 from attentest.targets.adapt.wrappers.core import norms_of
+from attentest.targets.adapt.wrappers.placed import has_positions
 from attentest.targets.adapt.wrappers.wrapper import WIDTH, Wrapper
 from attentest_spec import Sizes
 
@@ -106,7 +107,7 @@ def without_sums(code: Code, probe: Probe, reading: Reading) -> Iterator[Code]:
         return
     if code.construction is None or not isinstance(module, nn.Module):
         return
-    tables = [path for path, one in module.named_modules() if type(one) is nn.Embedding]
+    tables = [path for path, one in module.named_modules() if path and _gives_rows(path, one)]
     if len(tables) < 2:
         return
     norms = norms_of(module, probe.dtype)
@@ -117,6 +118,13 @@ def without_sums(code: Code, probe: Probe, reading: Reading) -> Iterator[Code]:
         return
     if found is not None:
         yield found
+
+
+def _gives_rows(path: str, part: nn.Module) -> bool:
+    """Say whether a part is a table, also of a class with a name of its own, or of positions."""
+    if isinstance(part, nn.Embedding):
+        return type(part).forward is nn.Embedding.forward
+    return has_positions(path, part) and not any(True for _ in part.parameters())
 
 
 def _alone(code: Code, probe: Probe, tables: Sequence[str], norms: Sequence[str]) -> Code | None:
@@ -166,12 +174,14 @@ def _wrapper(
             one.add_(torch.randn(one.shape, dtype=one.dtype) / 2)
     seen = _watched(whole, code, [*tables, *norms])
     used = [path for path in (*tables, *norms) if path in {own for own, _, _ in seen.calls}]
-    own = [path for path in tables if _is_of_tokens(seen, path)]
+    parts = {path: whole.get_submodule(path) for path in tables}
+    rows_of_ids = [path for path in tables if isinstance(parts[path], nn.Embedding)]
+    own = [path for path in rows_of_ids if _is_of_tokens(seen, path)]
     added = tuple(path for path in tables if path in used and path not in own)
     norm = [path for path in norms if path in used]
     if len(own) != 1 or not added or len(norm) > 1 or not set(tables) <= set(used):
         return None  # a table that the call does not use may be a mistake
-    said = [_said(path, whole.get_submodule(path), seen) for path in added]
+    said = [_said(path, parts[path], seen) for path in added]
     if not all(said) or sum("position" in one for one in said) > 1:
         return None
     if norm and not _ends_in(seen, norm[0], whole.get_submodule(norm[0])):
@@ -185,7 +195,7 @@ def _wrapper(
     others = [made for path in added for _, made in [seen.of(path) or (None, rows)]]
     if not torch.allclose(sum(others, rows), total_rows, rtol=_CLOSE, atol=_CLOSE):
         return None
-    firsts = [int(one.rpartition(" ")[2]) for one in said if "position" in one]
+    firsts = [int(one.rpartition(" ")[2]) for one in said if "position from" in one]
     return wrapper, next(iter(firsts), 0)
 
 
@@ -221,6 +231,8 @@ def _said(path: str, table: nn.Module, seen: _Seen) -> str:
     found = seen.of(path)
     if found is None or not isinstance(found[0], Tensor) or found[0].is_floating_point():
         return ""
+    if not isinstance(table, nn.Embedding):
+        return f"{path}, which gives positions" if _ignores_tokens(table, *found) else ""
     ids = found[0].broadcast_to(_TOKENS.shape)
     first = int(ids.flatten()[0])
     if torch.equal(ids, torch.arange(first, first + ids.shape[1]).expand_as(ids)):
@@ -228,6 +240,15 @@ def _said(path: str, table: nn.Module, seen: _Seen) -> str:
     is_one = bool((ids == first).all())
     of_positions = len(next(table.parameters())) >= SIZES.max_length
     return f"{path}, its row {first}" if is_one and not of_positions else ""
+
+
+def _ignores_tokens(positions: nn.Module, given: Tensor, made: Tensor) -> bool:
+    """Say whether a part without parameters gives rows (B, L, D) that no token id changes."""
+    rows = made.broadcast_to((*given.shape, made.shape[-1]))
+    with torch.no_grad():
+        return torch.equal(rows, rows[:1].expand_as(rows)) and torch.equal(
+            positions(given.flip(-1)), made
+        )
 
 
 def _ends_in(seen: _Seen, path: str, norm: nn.Module) -> bool:
