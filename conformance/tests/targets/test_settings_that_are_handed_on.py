@@ -1,4 +1,4 @@
-"""Decoder-only models that hand a dictionary of settings on to their parts by `**`."""
+"""Decoder-only models that hand a dictionary on by `**`, or have a switch that nothing says."""
 
 import importlib.util
 import sys
@@ -56,6 +56,13 @@ class GPT(nn.Module):
         x = self.tokens(ids) + self.places(torch.arange(ids.shape[1]))
         return self.head(self.final(self.blocks(x)))
 """
+SWITCHED = edited(
+    CODE,
+    ("n_layer=2):", "n_layer=2, *, direct: bool):"),
+    ("Block(dim, expand_size, dict(**mixer))", "Block(dim, expand_size, dict(**mixer), direct)"),
+    ("expand_size, mixer):\n", "expand_size, mixer, direct):\n        self.direct = direct\n"),
+    ("x = x + self.mixer(self.first(x))", "x = x * self.direct + self.mixer(self.first(x))"),
+)
 FORMULA = "language_model.formula"
 
 
@@ -117,3 +124,12 @@ def test_window_is_none_where_a_greatest_length_is_read_after_it(tmp_path: Path)
 def test_model_with_handed_on_settings_conforms_and_mistakes_are_found(tmp_path: Path) -> None:
     assert broken(adapted(tmp_path, "GPT", CODE), FORMULA) == []
     assert broken(adapted(tmp_path, "GPT", edited(CODE, ("triu(1)", "triu(2)"))), FORMULA)
+
+
+@pytest.mark.proof
+def test_switch_without_which_a_mistake_is_read_is_on(tmp_path: Path) -> None:
+    backend = adapted(tmp_path, "GPT", SWITCHED)
+    assert any("assumed direct=True, which nothing says: with it" in one for one in backend.assumed)
+    assert broken(backend, FORMULA) == []
+    mistaken = edited(SWITCHED, ("x * self.direct + self", "self"))
+    assert broken(adapted(tmp_path, "GPT", mistaken), FORMULA)

@@ -124,7 +124,7 @@ def takes_settings(
     return is_configuration(own, top) and (alone or is_unpacked(top, own))
 
 
-_OFF = "assumed {0}=False, a switch that nothing says: --give {0}=True judges it with that"
+_SWITCH = "assumed {0}={1}, a switch that nothing says: --give {0}={2} judges it with that"
 _NONE = "assumed {0}=None, which nothing says: --give {0}=VALUE judges it with another one"
 _WITHOUT = "assumed that {} has no {}: a model with experts is not judged as a whole"
 
@@ -152,7 +152,7 @@ def _settings_read(
     def reading(fill: Callable[[str, Mapping[str, str]], str | None]) -> Configurations:
         value = lambda code: eval(code, {"sizes": sizes})  # noqa: E731
         codes = {name: fill(name, {}) for name in needed if name not in stored}
-        held = {**stored, **{name: value(code) for name, code in codes.items() if code}}
+        held = {**stored, **{name: value(code or "None") for name, code in codes.items()}}
         return Configurations(lambda settings: top(**{own: settings, **held}), fill, value)
 
     made = reading(filled)
@@ -166,8 +166,13 @@ def _settings_read(
     known = re.findall(r"\b(\w+)=", code)
     later = [one for one in made_settings(top, own).later(top, known) if one in kept.fields]
     more = "".join(f", {one}={filled(one, {})}" for one in later)
-    said = [(_NONE if one == "None" else _OFF).format(name) for name, one in off.items()]
+    said = [_assumed(name, value) for name, value in off.items()]
     return code.removesuffix(")") + more + ")", missing, said
+
+
+def _assumed(name: str, value: str) -> str:
+    """Return the assumption on a field that nothing says: a switch, or one that may be None."""
+    return _NONE.format(name) if value == "None" else _SWITCH.format(name, value, value != "True")
 
 
 def layers_off(
