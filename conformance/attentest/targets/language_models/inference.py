@@ -46,6 +46,7 @@ from attentest.targets.language_models.steps.one_by_one import (
     one_by_one,
     words_on_step,
 )
+from attentest.targets.language_models.surrounded.batches import of_batch
 from attentest.targets.language_models.surrounded.sections import in_sections, is_in_sections
 from attentest.targets.language_models.tables import section_of, table_of
 from attentest.targets.nearest import shown_line
@@ -87,7 +88,7 @@ def called(
 ) -> tuple[Building, Arguments, Call]:
     """Return how a model is built and called; Unclear where it is not."""
     demand_modes(thing, name)
-    built = build(thing, name, reading)
+    built = of_batch(build(thing, name, reading), thing)
     model = probe_of(built, probe_sizes(built))
     arguments = arguments_of(model, name, reading)
     with widened():
