@@ -48,6 +48,7 @@ from attentest.targets.language_models.steps.one_by_one import (
 )
 from attentest.targets.language_models.surrounded.batches import of_batch
 from attentest.targets.language_models.surrounded.sections import in_sections, is_in_sections
+from attentest.targets.language_models.surrounded.set_up import with_set_up
 from attentest.targets.language_models.tables import section_of, table_of
 from attentest.targets.nearest import shown_line
 from attentest.targets.single import widened
@@ -95,6 +96,8 @@ def called(
         try:
             call = fitted(model, arguments, name)
         except Unclear as question:
+            if (ready := with_set_up(built, thing)) is not None:
+                return called(thing, name, reading, lambda *_: ready)
             ordered = with_order(model, arguments.plain, reading.given)
             if ordered.order and gives_logits(model, ordered):
                 return built, arguments, ordered

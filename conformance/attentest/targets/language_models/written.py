@@ -27,6 +27,7 @@ from attentest.targets.language_models.surrounded.modules import (
     OfBlocks,
     sectioned,
 )
+from attentest.targets.language_models.surrounded.set_up import SET_UP_SOURCE, SetUp
 from attentest.targets.layout import folded
 from attentest.targets.models.tables.fixed_rows import RESIZED_SOURCE, resized
 from attentest.targets.models.tables.norms_in_turn import UNTIED_SOURCE, untied
@@ -93,6 +94,7 @@ class LanguageAdapter:
                 (EveryStep, EVERY_STEP_SOURCE),
                 (OfBlocks, OF_BLOCKS_SOURCE),
                 (sectioned, SECTIONS_SOURCE),
+                (SetUp, SET_UP_SOURCE),
                 (OfBatch, OF_BATCH_SOURCE),
                 (OfMaskedBatch, OF_MASKED_BATCH_SOURCE),
                 (resized, RESIZED_SOURCE),
