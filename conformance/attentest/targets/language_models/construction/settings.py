@@ -150,7 +150,9 @@ def _settings_read(
     stored = {name: None for name in needed if only_stored(top, name)}
 
     def reading(fill: Callable[[str, Mapping[str, str]], str | None]) -> Configurations:
-        value = lambda code: eval(code, {"sizes": sizes})  # noqa: E731
+        def value(code: str) -> Any:
+            return eval(code, {"sizes": sizes})
+
         codes = {name: fill(name, {}) for name in needed if name not in stored}
         held = {**stored, **{name: value(code or "None") for name, code in codes.items()}}
         return Configurations(lambda settings: top(**{own: settings, **held}), fill, value)
