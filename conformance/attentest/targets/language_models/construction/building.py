@@ -235,7 +235,8 @@ def failure_of(built: Building) -> str:
         return f"it holds no table of {PROBE.target_vocabulary} tokens by {PROBE.d_model}"
     missing = [one for one in NEEDED if one not in built.known]
     if missing:
-        return f"nothing in it is {' and '.join(missing)}"
+        one_head = ", as in a model of one head, whose parts can be judged" * ("heads" in missing)
+        return f"nothing in it is {' and '.join(missing)}{one_head}"
     if len(list(deeper.parameters())) <= len(list(module.parameters())):
         return f"a third layer adds no parameters{words_on_one_layer(deeper, layers=3)}"
     wide = [one for one in shapes if one & {PROBE.d_ff, 2 * PROBE.d_ff}]
