@@ -35,7 +35,7 @@ def question_on_others(
         labels = {call.labels: tokens} if call.labels else {}
         plain = {call.tokens: tokens, **labels, **call.fixed}
         without = set(_without(_results(model, plain), model))
-        more = {targets: tokens} if targets else {}
+        more: dict[str, Any] = {targets: tokens} if targets else {}
         more |= {own: value for own, value in _switches(model).items() if own in ungiven}
         for own, value in more.items():
             if answered := _results(model, {**plain, own: value}):
