@@ -60,6 +60,7 @@ def test_the_usual_losses_and_others_are_read(scores: str, labels: str, tmp_path
 
 
 SMALL = """
+import torch
 from torch import nn
 from torch.nn import functional as F
 
@@ -115,7 +116,7 @@ CUT = "def train(model, ids):\n    return model(ids[:, :-1], labels=ids[:, 1:])"
             "",
             "shifted inside",
         ),
-        (0, "", GIVEN, "gives it the ids themselves: each token predicts itself"),
+        (0, "", f"ids = [1]\n{GIVEN}", "gives it the ids themselves: each token predicts itself"),
         (1, NEXT, "", "already shifted"),
         (1, "", CUT, "the ids that come next: each token predicts the one two after"),
     ],
@@ -136,6 +137,7 @@ def test_labels_that_words_or_calls_contradict_are_asked_about(
         (1, "labels: already shifted by one, or plain ones that are shifted inside", "", False),
         (0, "labels are not shifted inside the model.", "", True),
         (0, "", "other = print\n\ndef train(ids):\n    return other(ids, labels=ids)", True),
+        (0, "", "ids = torch.randint(9, (2, 5))\nSmall()(ids, labels=ids)", True),
         (0, "", "", True),
     ],
 )

@@ -81,6 +81,27 @@ def test_labels_show_that_nothing_depends_on_a_parameter(tmp_path: Path) -> None
 
 
 @pytest.mark.proof
+@pytest.mark.parametrize("own", ["use_cache=False", "past_kv=None"])
+def test_switches_and_caches_are_no_inputs_of_a_parameter(own: str, tmp_path: Path) -> None:
+    more = (HEAD, MORE.format("n_embd") + HEAD)
+    target = written(tmp_path, more, (CALL, f"    def forward(self, inputs, {own}):"))
+    report = attentest.check(target, clauses=[CLAUSE])
+    assert report[CLAUSE].status == "violation", str(report)
+
+
+@pytest.mark.proof
+def test_a_parameter_behind_a_switch_is_asked_about(tmp_path: Path) -> None:
+    target = written(
+        tmp_path,
+        (HEAD, MORE.format("n_embd") + HEAD),
+        (CALL, "    def forward(self, inputs, pooled=False):"),
+        (RESULT, RESULT + " + ((x @ self.more)[..., None] if pooled else 0.0)"),
+    )
+    with pytest.raises(Unclear, match="trains more beside the logits"):
+        resolve.load(target)
+
+
+@pytest.mark.proof
 def test_a_head_of_the_loss_alone_is_asked_about(tmp_path: Path) -> None:
     more = (HEAD, MORE.format("n_embd, n_vocab") + HEAD)
     target = written(tmp_path, more, (CALL, LABELLED), (RESULT, of_loss("(x @ self.more)")))

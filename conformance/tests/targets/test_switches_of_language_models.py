@@ -108,6 +108,13 @@ def test_required_switches_and_words_are_assumed(tmp_path: Path) -> None:
     assert "assumed activation='silu'" in said
 
 
+@pytest.mark.parametrize("own", ["use_residuals", "use_pos_emb", "skip_connections"])
+def test_required_switch_of_what_every_design_has_is_on(own: str, tmp_path: Path) -> None:
+    found = _read(tmp_path, MODEL.replace("use_flash: bool", f"use_flash: bool\n    {own}: bool"))
+    assert f"{own}=True" in found.expression
+    assert f"assumed {own}=True" in " ".join(found.doubts)
+
+
 def test_later_tokens_are_hidden_where_a_switch_says_it(tmp_path: Path) -> None:
     found = _read(tmp_path, MODEL)
     assert "causal=True" in found.expression

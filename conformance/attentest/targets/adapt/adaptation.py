@@ -16,7 +16,7 @@ from attentest.targets import caches
 from attentest.targets.adapt import calling, options, probing, trust
 from attentest.targets.adapt.adapter import Adapter, unread_methods
 from attentest.targets.adapt.advice.head_numbers import with_number_of_heads
-from attentest.targets.adapt.advice.own_order import UNMASKED, mask_beside_order
+from attentest.targets.adapt.advice.own_order import mask_beside_order
 from attentest.targets.adapt.advice.plain_norms import of_its_numbers
 from attentest.targets.adapt.advice.scale_words import demand_documented_scales
 from attentest.targets.adapt.advice.switches_off import with_switches_off
@@ -317,9 +317,9 @@ def _adapted(code: Code, reading: Reading) -> Adapted:
     for other in (*cores, *rows, *with_one_epsilon(code, found, reading)):
         if (core := fitting(other, reading, _adapted)) is not None:
             return core
-    if not reading.anyway and (mask := mask_beside_order(code, probe, adapter)):
-        made = _adapted(code, replace(reading, given={**reading.given, mask: None}))
-        return limited(made, made.limits, UNMASKED.format(mask))
+    if not reading.anyway and (unmasked := mask_beside_order(code, probe, adapter)):
+        made = _adapted(code, replace(reading, given={**reading.given, unmasked[0]: None}))
+        return limited(made, made.limits, unmasked[1])
     findings = identify(backend)
     single = None if reading.strict else single_alone(backend, probe, adapter, found, findings)
     if single:

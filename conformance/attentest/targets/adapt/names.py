@@ -139,7 +139,8 @@ INNER = words(
     "intermediatefeatures ffndimension nmlphidden mlpsize mlpwidth mlphidden filtersize "
     "mlphiddendim linearunits eunits dinnerhid innerhid feedforwardnumhidden ffnumhidden "
     "numhiddenff dffn mlpunits moeintermediatesize moeinterdim moeintermediatedim midsize middim "
-    "ffnintermediate ffintermediate mlpintermediate"
+    "ffnintermediate ffintermediate mlpintermediate "
+    "expandsize expansionsize expandedsize expandeddim expandedwidth"
 )
 """The inner width of a feed-forward network; some are the model's where no other name is."""
 

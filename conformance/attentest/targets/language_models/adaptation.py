@@ -46,6 +46,7 @@ from attentest.targets.language_models.questions.polarity import (
     doubts_of_mask,
     forms_meant,
 )
+from attentest.targets.language_models.questions.switches import demand_said_switches
 from attentest.targets.language_models.questions.tying import demand_tying
 from attentest.targets.language_models.steps.one_by_one import OneByOne
 from attentest.targets.language_models.steps.sources import NEW_ALONE, PLACES_GIVEN
@@ -117,6 +118,7 @@ def adapt_language_model(
     others = closest_epsilons(_backend(adapter), reading.choices)
     adapter = replace(adapter, choices={**adapter.choices, **others})
     if inferred.mistake:
+        demand_said_switches(inferred, thing, name, reading, build)
         adapter, said = _with_mistake(adapter, inferred.mistake)
         return replace(_told(adapter, said, reading), mistaken=inferred.mistaken)
     adapter = _in_precisions(adapter, reading)

@@ -11,7 +11,9 @@ from attentest.targets.adapt.components import squashed
 from attentest.targets.adapt.names import OFF, ROLES, words
 from attentest.targets.language_models.surrounded.modules import signature_of
 
-_TOKENS = (*ROLES["tokens"], *words("inidx inputtokenids inputtokens tok t"))
+TOKENS = (*ROLES["tokens"], *words("inidx inputtokenids inputtokens tok t"))
+"""Names of the ids of tokens."""
+
 LABELS = words("targets target labels label lmlabels y")
 MASKS = words("attentionmask paddingmask keypaddingmask padmask attnmask mask keepmask padding")
 SURE_MASKS = words("attentionmask paddingmask keypaddingmask padmask")
@@ -44,9 +46,7 @@ def tokens_named(own: Mapping[str, inspect.Parameter]) -> str:
     required = {name: one for name, one in own.items() if one.default is inspect.Parameter.empty}
     plain = [one for one in required if squashed(one) not in others]
     alone = plain[0] if len(plain) == 1 else ""
-    return (
-        first_named(required, _TOKENS) or alone or first_named(own, _TOKENS) or next(iter(own), "")
-    )
+    return first_named(required, TOKENS) or alone or first_named(own, TOKENS) or next(iter(own), "")
 
 
 def is_none(parameter: inspect.Parameter) -> bool:

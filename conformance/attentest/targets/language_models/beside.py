@@ -6,8 +6,11 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from attentest.targets.adapt.components import squashed
 from attentest.targets.adapt.parameters.telling import few
+from attentest.targets.language_models.argument_names import CACHES
 from attentest.targets.language_models.calling import Call, probe_tokens
+from attentest.targets.language_models.surrounded.modules import signature_of
 from attentest.targets.models.results import parts_of
 from attentest.targets.single import widened
 from attentest_spec.torch.gradients import gradients
@@ -20,7 +23,8 @@ def question_on_others(
 
     They are those of another result, or they may be those of `ungiven`, the arguments that get no
     value. Parameters that nothing depends on are a mistake, and are no question: `targets` is the
-    argument of labels, for which a loss may be returned.
+    argument of labels, for which a loss may be returned, switches are called with the other value,
+    and a cache holds what was computed of tokens.
     """
     with widened(), torch.enable_grad():
         logits = call.compiled()(model, probe_tokens())
@@ -31,10 +35,13 @@ def question_on_others(
         labels = {call.labels: tokens} if call.labels else {}
         plain = {call.tokens: tokens, **labels, **call.fixed}
         without = set(_without(_results(model, plain), model))
-        answered = _results(model, {**plain, targets: tokens}) if targets else []
-        if answered:
-            without &= set(_without(answered, model))
-            ungiven = [one for one in ungiven if one != targets]
+        more: dict[str, Any] = {targets: tokens} if targets else {}
+        more |= {own: value for own, value in _switches(model).items() if own in ungiven}
+        for own, value in more.items():
+            if answered := _results(model, {**plain, own: value}):
+                without &= set(_without(answered, model))
+                ungiven = [one for one in ungiven if one != own]
+        ungiven = [one for one in ungiven if squashed(one) not in CACHES]
     others = [one for one in rest if one not in without]
     if others:
         return (
@@ -48,6 +55,12 @@ def question_on_others(
             f"or nothing depends on them, which is a mistake."
         )
     return ""
+
+
+def _switches(model: nn.Module) -> dict[str, bool]:
+    """Return the other values of the switches of a call."""
+    parameters = signature_of(model).parameters.values()
+    return {one.name: not one.default for one in parameters if type(one.default) is bool}
 
 
 def unused_of(model: nn.Module, call: Call) -> str:

@@ -46,7 +46,9 @@ from attentest.targets.language_models.steps.one_by_one import (
     one_by_one,
     words_on_step,
 )
+from attentest.targets.language_models.surrounded.batches import of_batch
 from attentest.targets.language_models.surrounded.sections import in_sections, is_in_sections
+from attentest.targets.language_models.surrounded.set_up import with_set_up
 from attentest.targets.language_models.tables import section_of, table_of
 from attentest.targets.nearest import shown_line
 from attentest.targets.single import widened
@@ -87,13 +89,15 @@ def called(
 ) -> tuple[Building, Arguments, Call]:
     """Return how a model is built and called; Unclear where it is not."""
     demand_modes(thing, name)
-    built = build(thing, name, reading)
+    built = of_batch(build(thing, name, reading), thing)
     model = probe_of(built, probe_sizes(built))
     arguments = arguments_of(model, name, reading)
     with widened():
         try:
             call = fitted(model, arguments, name)
         except Unclear as question:
+            if (ready := with_set_up(built, thing)) is not None:
+                return called(thing, name, reading, lambda *_: ready)
             ordered = with_order(model, arguments.plain, reading.given)
             if ordered.order and gives_logits(model, ordered):
                 return built, arguments, ordered

@@ -65,14 +65,20 @@ def is_language_model(thing: Any, reading: Reading, name: str) -> bool:
     held = named or (more and _TABLE.search(_source(thing)) is not None)
     try:
         built, _, call = called(thing, own, reading)
-    except Unclear:
-        return held  # what cannot be read is asked about as that
+    except Unclear as question:  # what cannot be read is asked about as that
+        family = _FAMILIES.match(squashed(own)) is not None
+        return held or (family and _raises(question) and _TABLE.search(_source(thing)) is not None)
     model = probe_of(built, PROBE)
     if named or is_causal(model, call):
         return True
     goes_on = means_order(model, thing) or bool(cache_argument(model))  # or by a mask that is given
     goes_on = goes_on or _FAMILIES.match(squashed(own)) is not None
     return goes_on and not fills
+
+
+def _raises(question: Unclear) -> bool:
+    """Say whether a call with tokens alone raised: a layer that is called by itself may not."""
+    return re.search(r"could not be called as .*: \w+Error: ", question.text) is not None
 
 
 def takes_tokens_alone(thing: type[nn.Module]) -> bool:

@@ -11,6 +11,12 @@ from attentest.targets.language_models.calling import Call
 from attentest.targets.language_models.construction.building import Building
 from attentest.targets.language_models.construction.memos import FRESH_SOURCE, fresh
 from attentest.targets.language_models.steps.one_by_one import OneByOne, noting_most
+from attentest.targets.language_models.surrounded.batches import (
+    OF_BATCH_SOURCE,
+    OF_MASKED_BATCH_SOURCE,
+    OfBatch,
+    OfMaskedBatch,
+)
 from attentest.targets.language_models.surrounded.modules import (
     EVERY_STEP_SOURCE,
     GENERATED_SOURCE,
@@ -21,6 +27,7 @@ from attentest.targets.language_models.surrounded.modules import (
     OfBlocks,
     sectioned,
 )
+from attentest.targets.language_models.surrounded.set_up import SET_UP_SOURCE, SetUp
 from attentest.targets.layout import folded
 from attentest.targets.models.tables.fixed_rows import RESIZED_SOURCE, resized
 from attentest.targets.models.tables.norms_in_turn import UNTIED_SOURCE, untied
@@ -87,6 +94,9 @@ class LanguageAdapter:
                 (EveryStep, EVERY_STEP_SOURCE),
                 (OfBlocks, OF_BLOCKS_SOURCE),
                 (sectioned, SECTIONS_SOURCE),
+                (SetUp, SET_UP_SOURCE),
+                (OfBatch, OF_BATCH_SOURCE),
+                (OfMaskedBatch, OF_MASKED_BATCH_SOURCE),
                 (resized, RESIZED_SOURCE),
                 (fresh, FRESH_SOURCE),
                 (untied, UNTIED_SOURCE),

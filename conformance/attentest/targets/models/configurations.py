@@ -15,7 +15,7 @@ _MOST = 6
 _SWITCH = re.compile("(use|is|has|do|with|enable|allow)_")
 """The first words of names of switches."""
 
-_ON = ("pos", "sinus", "mask", "causal")
+_ON = re.compile("pos(?!t)|sinus|mask|causal|resid|skipcon")
 """Words of switches that are on in the design of the paper."""
 
 
@@ -59,12 +59,13 @@ class Configurations:
         return _made(fields, held, maker), missing
 
     def switched(self) -> dict[str, str]:
-        """Return the switches that nothing says, all off: names or the code say what they are.
+        """Return the switches that nothing says: names or the code say what they are.
 
-        The code of one that it only stores asks for its truth later.
+        The code of one that it only stores asks for its truth later. They are off, but for those of
+        what every design has.
         """
         return {
-            name: str(False)
+            name: str(_truths(name)[0])
             for name, one in self._unknown().items()
             if (one.asked or _SWITCH.match(name.lower())) and not _holds(one)
         }
@@ -89,8 +90,13 @@ def _holds(one: Fields[str]) -> bool:
 
 def _truths(name: str) -> tuple[bool, bool]:
     """Return the values of a switch, the likelier first."""
-    on = any(word in squashed(name) for word in _ON)
+    on = is_usually_on(name)
     return on, not on
+
+
+def is_usually_on(name: str) -> bool:
+    """Say whether a switch is one of what every design has, by its name."""
+    return _ON.search(squashed(name)) is not None
 
 
 def _made(fields: Fields[str], more: list[str] | None = None, maker: str = "") -> str:

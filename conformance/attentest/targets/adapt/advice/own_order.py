@@ -1,13 +1,16 @@
 """Code that hides later positions by itself, and what its mask does then."""
 
+import ast
 import re
 
 from attentest.targets.adapt import probing
 from attentest.targets.adapt.adapter import Adapter
 from attentest.targets.adapt.code import Code
 from attentest.targets.adapt.components import words_of
+from attentest.targets.adapt.objects.settings import code_tree
 from attentest.targets.adapt.probing import Probe
 from attentest.targets.adapt.reading import Reading, Uncovered
+from attentest.targets.adapt.unspecified.polarity import is_without_effect
 
 UNMASKED = (
     "assumed that it hides later positions on purpose, as its name says: it is judged as causal, "
@@ -55,13 +58,42 @@ def orders_by_itself(code: Code, probe: Probe, adapter: Adapter, reading: Readin
     return found and named is not False
 
 
-def mask_beside_order(code: Code, probe: Probe, adapter: Adapter) -> str:
-    """Return the mask argument of layers in a class that is causal by its name, and shows it."""
+_SWITCHED = (
+    "assumed that {} is read only where {} says so, on purpose: it is judged as causal, without it"
+)
+
+
+def mask_beside_order(code: Code, probe: Probe, adapter: Adapter) -> tuple[str, str] | None:
+    """Return the mask argument of causal code that it is judged without, and what is assumed.
+
+    It is that of layers in a class that is causal by its name, and shows it, or one that causal
+    code reads only behind a switch that is off.
+    """
     own = adapter.arguments.roles.get("mask", "")
+    if not own:
+        return None
     named = causal_by_name(code.name) is not False and _ORDERED.search(code.name)
-    if not own or code.inner is None or not named:
-        return ""
-    return own if hides_later(probe, adapter) else ""
+    if code.inner is not None and named:
+        return (own, UNMASKED.format(own)) if hides_later(probe, adapter) else None
+    called = code_tree(getattr(code.thing, "forward", code.thing))
+    switch = switch_of(called, own) if code.inner is None else ""
+    if switch and own not in adapter.needs_mask and is_without_effect(probe, adapter, "mask"):
+        causal = adapter.causal or probing.is_causal(probe, adapter, joined=True)
+        return (own, _SWITCHED.format(own, switch)) if causal else None
+    return None
+
+
+def switch_of(tree: ast.AST, own: str) -> str:
+    """Return the attribute that all code of a `tree` which reads the argument `own` is behind."""
+    reads = [one for one in ast.walk(tree) if isinstance(one, ast.Name) and one.id == own]
+    switches = [
+        (switch, {id(part) for each in (*one.body, *one.orelse) for part in ast.walk(each)})
+        for one in ast.walk(tree)
+        if isinstance(one, ast.If)
+        for switch in re.findall(r"\bself\.\w+", ast.unparse(one.test))[:1]
+    ]
+    behind = [next((name for name, held in switches if id(one) in held), "") for one in reads]
+    return behind[0] if behind and all(behind) else ""
 
 
 def hides_later(probe: Probe, adapter: Adapter) -> str:

@@ -1,7 +1,8 @@
 """Configuration objects: the fields that a constructor reads, and what each of them gets."""
 
 import dataclasses
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from types import SimpleNamespace
@@ -19,6 +20,7 @@ class Fields(Generic[F]):
     one of `unknown`, the stand-ins of fields that have to be there. `asked` is True where the truth
     of a stand-in was asked for: it is a switch, and `truth` is the answer; `compared` says that it
     was compared with something else. `lacking` is the field without which what is built cannot be.
+    `handed` are the fields that are handed on by `**`, next to those that are read before.
     """
 
     fill: Callable[[str], F | None]
@@ -31,6 +33,8 @@ class Fields(Generic[F]):
     asked: bool = False
     compared: bool = False
     lacking: str = ""
+    handed: Iterable[str] = ()
+    unpacked: bool = False
 
     def __bool__(self) -> bool:
         self.asked = True
@@ -68,6 +72,11 @@ class Fields(Generic[F]):
         self.by_key = True
         return default if self.fill(name) is None else self._read(name, KeyError)
 
+    def keys(self) -> list[str]:
+        """Return the fields that a dictionary of settings has where it is unpacked."""
+        self.by_key = self.unpacked = True
+        return list(dict.fromkeys((*self.found, *self.handed)))
+
     def _read(self, name: str, error: type[Exception]) -> Any:
         filling = self.fill(name)
         if filling is None and name in self.unknown:
@@ -100,16 +109,27 @@ def fields_read(
     `fill` is also given the fields that are known: a name may mean another size beside them.
     """
     known: dict[str, F] = {}
+    handed: dict[str, None] = {}
     while True:
-        fields = Fields(partial(_filled, fill, known), value, unknown=unknown or {})
+        fields = Fields(partial(_filled, fill, known), value, unknown=unknown or {}, handed=handed)
+        required: list[str] = []
         try:
             build(fields)
         except Exception as failure:  # code that a user wrote may raise anything: reported later
             named = failure.args[0] if isinstance(failure, LookupError | AttributeError) else ""
             fields.lacking = named if named in fields.missing else ""
-        if fields.found.keys() <= known.keys():
+            if fields.unpacked and isinstance(failure, TypeError):
+                required = [one for one in _required(failure) if one not in handed]
+        if fields.found.keys() <= known.keys() and not required:
             return fields
+        handed |= dict.fromkeys(required)
         known |= fields.found
+
+
+def _required(failure: TypeError) -> list[str]:
+    """Return the arguments without which a call fails, as its error lists them."""
+    _, required, names = str(failure).partition(" required ")
+    return re.findall(r"'(\w+)'", names) if required else []
 
 
 def _filled(

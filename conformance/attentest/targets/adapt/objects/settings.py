@@ -181,6 +181,13 @@ def keys_read_of(thing: Callable[..., Any], own: str) -> frozenset[str]:
     )
 
 
+def is_unpacked(thing: Callable[..., Any], own: str) -> bool:
+    """Say whether the constructor hands its argument `own` on by `**`."""
+    calls = [one for one in ast.walk(code_tree(_builder(thing))) if isinstance(one, ast.Call)]
+    handed = [one.value for call in calls for one in call.keywords if one.arg is None]
+    return any(ast.unparse(one) in (own, f"self.{own}") for one in handed)
+
+
 @lru_cache(maxsize=1024)
 def _fields_of(settings: type) -> frozenset[str]:
     """Return the attributes that objects of `settings` have."""

@@ -229,6 +229,19 @@ def _is_shown(probe: Probe, adapter: Adapter, slot: str, style: Style) -> bool:
     return True
 
 
+def is_without_effect(probe: Probe, adapter: Adapter, slot: str) -> bool:
+    """Say whether no mask of the argument that carries `slot` changes the output."""
+    style = adapter.styles.get(slot)
+    if style is None:
+        return False
+    bare = replace(adapter, causal=False)
+    keys = keys_of(bare, slot, 7)
+    given = {**probe.given(bare, keys=keys), slot: _mask(style, probe, bare, slot, keys)}
+    if isinstance(probe.called(bare, given), str):
+        return False
+    return _is_ignored(probe, bare, given, slot)
+
+
 def _is_ignored(probe: Probe, adapter: Adapter, given: Given, asked: str) -> bool:
     """Say whether the output is that under the opposite mask, and that under one of ones.
 

@@ -18,10 +18,7 @@ from attentest.results.text import summary
 from attentest.targets.adapt.components import part_named, squashed
 from attentest.targets.adapt.names import HEAD_WIDTH, KEY_HEADS
 from attentest.targets.adapt.objects.compared_words import names_file
-from attentest.targets.adapt.objects.settings import (
-    is_configuration,
-    settings_near,
-)
+from attentest.targets.adapt.objects.settings import settings_near
 from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.adapt.reading import Attempt, Reading, Unclear
 from attentest.targets.constants.copies import copied
@@ -41,7 +38,6 @@ from attentest.targets.language_models.construction.plain_values import value_of
 from attentest.targets.language_models.construction.settings import (
     DERIVED,
     EXPERTS,
-    FIXED,
     HALF,
     HEAD,
     NO_INNER,
@@ -53,6 +49,7 @@ from attentest.targets.language_models.construction.settings import (
     decodes,
     doubts_of,
     expression_of,
+    fixed_value,
     is_beyond,
     is_dense,
     is_pad,
@@ -61,6 +58,7 @@ from attentest.targets.language_models.construction.settings import (
     member_of,
     other_values,
     settings_read,
+    takes_settings,
     usual,
     without_unread_heads,
 )
@@ -69,7 +67,12 @@ from attentest.targets.language_models.construction.uses import (
     field_by_use,
     size_by_use,
 )
-from attentest.targets.language_models.construction.windows import WINDOWED, is_window, of_window
+from attentest.targets.language_models.construction.windows import (
+    WINDOWED,
+    fields_beside_window,
+    is_window,
+    of_window,
+)
 from attentest.targets.models.size_names import size_by_words, sizes_named
 from attentest.targets.neighbours import functions_that_build, named_builders
 from attentest.targets.signatures import constructor_arguments, sizes_in
@@ -232,7 +235,8 @@ def failure_of(built: Building) -> str:
         return f"it holds no table of {PROBE.target_vocabulary} tokens by {PROBE.d_model}"
     missing = [one for one in NEEDED if one not in built.known]
     if missing:
-        return f"nothing in it is {' and '.join(missing)}"
+        one_head = ", as in a model of one head, whose parts can be judged" * ("heads" in missing)
+        return f"nothing in it is {' and '.join(missing)}{one_head}"
     if len(list(deeper.parameters())) <= len(list(module.parameters())):
         return f"a third layer adds no parameters{words_on_one_layer(deeper, layers=3)}"
     wide = [one for one in shapes if one & {PROBE.d_ff, 2 * PROBE.d_ff}]
@@ -333,8 +337,8 @@ class Options:
         said = next((size for size, one in self.reading.arguments.items() if one == own), "")
         if said:
             return expression_of(said)
-        if name in FIXED and not (name == "dtype" and isinstance(default, str)):
-            return FIXED[name]
+        if fixed := fixed_value(name, default):
+            return fixed
         names = [squashed(one) for one in held]
         if is_window(name, default, names):
             return WINDOWED
@@ -376,13 +380,7 @@ class Options:
             return found
         if made:  # settings that are made of settings, as a class is of a dictionary
             return Options(self.space, self.reading, self.space[made])._namespace(own)
-        alone = all(
-            name == own or one.default is not one.empty or only_stored(self.top, name)
-            for name, one in arguments.items()
-        )
-        if is_configuration(own, self.top) and alone:
-            return self._namespace(own)
-        return ""
+        return self._namespace(own) if takes_settings(self.top, own, arguments) else ""
 
     def _namespace(self, own: str) -> str:
         """Return the expression of a configuration with the fields that the constructor reads."""
@@ -391,7 +389,8 @@ class Options:
         def fill(name: str, known: Mapping[str, str]) -> str | None:
             if name in self.reading.given:
                 return repr(self.reading.given[name])
-            found = self._plain(name, [name, *known], of_window(name, made.fields))
+            held = [name, *known, *fields_beside_window(self.top, own, name)]
+            found = self._plain(name, held, of_window(name, made.fields))
             return found or expression_of(field_by_use(self.top, name)) or None
 
         code, missing, assumed = settings_read(self.top, own, fill, made, PROBE)

@@ -2,7 +2,6 @@
 
 import ast
 import inspect
-import re
 import typing
 from collections.abc import Iterator, Mapping
 from enum import EnumMeta
@@ -14,14 +13,13 @@ from attentest.targets.adapt.components import squashed
 from attentest.targets.language_models.argument_names import CACHES
 from attentest.targets.language_models.construction.code import tree_of
 from attentest.targets.language_models.construction.settings import USUAL
+from attentest.targets.models.configurations import is_usually_on
 
 CAUSAL = ("causal", "iscausal")
 """Names of the switch that hides later tokens, which a decoder-only model does."""
 
 BIDIRECTIONAL = ("bidirectional", "isbidirectional")
 """Names of the switch that hides nothing: no model that continues a text from a cache has it on."""
-
-_ON = re.compile("causal")
 
 
 def value_of(own: str, parameter: inspect.Parameter, top: Any) -> str:
@@ -39,7 +37,7 @@ def value_of(own: str, parameter: inspect.Parameter, top: Any) -> str:
     if parameter.default is not inspect.Parameter.empty:
         return ""
     if kind is bool or kind == "bool":
-        return USUAL.get(name, str(bool(_ON.search(name))))
+        return USUAL.get(name, str(is_usually_on(own)))
     if typing.get_origin(kind) is typing.Literal:
         return repr(typing.get_args(kind)[0])
     if kind is str or kind == "str":

@@ -10,7 +10,11 @@ from attentest.targets.adapt.components import squashed
 from attentest.targets.adapt.names import BATCHES, EPSILON, OF_EXPERTS, RATIO, SIZES, words
 from attentest.targets.adapt.objects.keyword_settings import KeptFields
 from attentest.targets.adapt.objects.made_settings import made_settings
-from attentest.targets.adapt.objects.settings import settings_doubts
+from attentest.targets.adapt.objects.settings import (
+    is_configuration,
+    is_unpacked,
+    settings_doubts,
+)
 from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.language_models.construction.code import may_be_none, only_stored
 from attentest.targets.language_models.construction.uses import HEAD_WIDTH
@@ -29,6 +33,17 @@ FIXED: Mapping[str, str] = {
 }
 """Values of arguments that are no size, whatever their default is."""
 
+_INNER_FACTOR = "ffndimmultiplier"
+"""The factor of an inner width that is rounded before and after: with 1 it is rounded once."""
+
+
+def fixed_value(name: str, default: Any) -> str | None:
+    """Return the expression of the argument `name` that is no size, None for one that may be."""
+    if name == _INNER_FACTOR and isinstance(default, float):
+        return "1.0"
+    return None if name == "dtype" and isinstance(default, str) else FIXED.get(name)
+
+
 USUAL: Mapping[str, str] = {
     **dict.fromkeys((*RATIO, *words("expansionratio mlpexpansion")), "4"),
     **dict.fromkeys(EPSILON, "1e-5"),
@@ -43,7 +58,7 @@ USUAL: Mapping[str, str] = {
 """Values of arguments that are required, and no size."""
 
 _FACTOR = re.compile(r"mult|factor|ratio|expan")
-_OTHER_FACTOR = re.compile(r"drop|rop|rotary|scaling|capacity|head|depth|lr|rate")
+_OTHER_FACTOR = re.compile(r"drop|rop|rotary|scaling|capacity|head|depth|lr|rate|(size|width)$")
 
 
 def usual(own: str) -> str | None:
@@ -95,7 +110,21 @@ def settings_read(
     return code, missing, [*said, *off]
 
 
-_OFF = "assumed {0}=False, a switch that nothing says: --give {0}=True judges it with that"
+def takes_settings(
+    top: Callable[..., Any], own: str, arguments: Mapping[str, inspect.Parameter]
+) -> bool:
+    """Say whether the argument `own` of `top` gets settings, and no size.
+
+    It is the only one of `arguments` that is needed, or a dictionary that is handed on.
+    """
+    alone = all(
+        name == own or one.default is not one.empty or only_stored(top, name)
+        for name, one in arguments.items()
+    )
+    return is_configuration(own, top) and (alone or is_unpacked(top, own))
+
+
+_SWITCH = "assumed {0}={1}, a switch that nothing says: --give {0}={2} judges it with that"
 _NONE = "assumed {0}=None, which nothing says: --give {0}=VALUE judges it with another one"
 _WITHOUT = "assumed that {} has no {}: a model with experts is not judged as a whole"
 
@@ -121,8 +150,12 @@ def _settings_read(
     stored = {name: None for name in needed if only_stored(top, name)}
 
     def reading(fill: Callable[[str, Mapping[str, str]], str | None]) -> Configurations:
-        value = lambda code: eval(code, {"sizes": sizes})  # noqa: E731
-        return Configurations(lambda settings: top(**{own: settings, **stored}), fill, value)
+        def value(code: str) -> Any:
+            return eval(code, {"sizes": sizes})
+
+        codes = {name: fill(name, {}) for name in needed if name not in stored}
+        held = {**stored, **{name: value(code or "None") for name, code in codes.items()}}
+        return Configurations(lambda settings: top(**{own: settings, **held}), fill, value)
 
     made = reading(filled)
     with undisturbed():
@@ -135,8 +168,13 @@ def _settings_read(
     known = re.findall(r"\b(\w+)=", code)
     later = [one for one in made_settings(top, own).later(top, known) if one in kept.fields]
     more = "".join(f", {one}={filled(one, {})}" for one in later)
-    said = [(_NONE if one == "None" else _OFF).format(name) for name, one in off.items()]
+    said = [_assumed(name, value) for name, value in off.items()]
     return code.removesuffix(")") + more + ")", missing, said
+
+
+def _assumed(name: str, value: str) -> str:
+    """Return the assumption on a field that nothing says: a switch, or one that may be None."""
+    return _NONE.format(name) if value == "None" else _SWITCH.format(name, value, value != "True")
 
 
 def layers_off(

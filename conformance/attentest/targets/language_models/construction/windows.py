@@ -7,6 +7,7 @@ from typing import Any
 
 from attentest.targets.adapt.components import squashed
 from attentest.targets.adapt.names import WINDOW
+from attentest.targets.adapt.objects.settings import fields_read_of, keys_read_of
 from attentest.targets.models.size_names import sizes_named
 
 LONGEST = 1024
@@ -35,3 +36,13 @@ def of_window(name: str, kept: Mapping[str, Any]) -> Any:
     """Return the value of the field `name` where it is a window that settings hold, or none."""
     empty = inspect.Parameter.empty
     return kept.get(name, empty) if squashed(name) in WINDOW else empty
+
+
+def fields_beside_window(top: Any, own: str, name: str) -> frozenset[str]:
+    """Return all fields that `top` reads of its settings `own`, none where `name` is no window.
+
+    A greatest length that is read later says that the window is none.
+    """
+    if squashed(name) not in WINDOW:
+        return frozenset()
+    return keys_read_of(top, own) | fields_read_of(top, own)

@@ -111,10 +111,24 @@ def _given(home: ModuleType, name: str, tokens: str, labels: str) -> Iterator[tu
         ids = given.get(tokens) or (one.args[0] if one.args else None)
         if labels not in given or ids is None or isinstance(ids, ast.Constant):
             continue
+        if _is_drawn(tree, ids, one.lineno):
+            continue
         if ast.dump(ids) == ast.dump(given[labels]):
             yield one.lineno, 0
         elif _is_cut(ids, "[:, :-1]") and _is_cut(given[labels], "[:, 1:]"):
             yield one.lineno, 1
+
+
+def _is_drawn(tree: ast.AST, ids: ast.expr, line: int) -> bool:
+    """Say whether `ids` are random numbers at a `line`: such a call shows shapes, no training."""
+    own = ast.unparse(ids)
+    values = [
+        (one.lineno, ast.unparse(one.value))
+        for one in ast.walk(tree)
+        if isinstance(one, ast.Assign) and one.lineno < line
+        if own in map(ast.unparse, one.targets)
+    ]
+    return re.search(r"\brandint\(", max(values, default=(0, own))[1]) is not None
 
 
 def _assigned(tree: ast.AST) -> dict[str, str]:
