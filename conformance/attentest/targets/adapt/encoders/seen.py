@@ -1,8 +1,8 @@
 """One call of a class that embeds its tokens itself, as its layers show it."""
 
 import re
-from collections.abc import Callable
-from contextlib import ExitStack
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import ExitStack, suppress
 from functools import partial
 from typing import Any
 
@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from attentest.targets.adapt.encoders.stack import is_same, replaced
 from attentest.targets.adapt.parameters.units import squeezed
+from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.adapt.reading import Unclear
 
 
@@ -56,6 +57,15 @@ class Seen:
         if self.output is not None and args and args[0] is self.output:
             self.norm = path
         return call(*args, **named)
+
+
+def is_answered(module: nn.Module, calls: Iterable[Mapping[str, Any]]) -> bool:
+    """Say whether one of `calls` of `module` succeeds."""
+    for given in calls:
+        with suppress(Exception), undisturbed():  # code that a user wrote may raise anything
+            module(**given)
+            return True
+    return False
 
 
 class Uncalled(Unclear):

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from attentest.targets.adapt.code import Inner
 from attentest.targets.adapt.components import squashed
 from attentest.targets.adapt.computed_values import MASKED_PLACES, OTHER_IDS, other_ids
-from attentest.targets.adapt.encoders.seen import Seen, uncalled
+from attentest.targets.adapt.encoders.seen import Seen, is_answered, uncalled
 from attentest.targets.adapt.encoders.stack import KEEP, EmbeddedStack, is_same, replaced
 from attentest.targets.adapt.masks import is_length
 from attentest.targets.adapt.names import ROLES
@@ -248,7 +248,8 @@ class Wrapping:
                     self.module(**given)
             except Exception as raised:  # code that a user wrote may raise anything
                 failure = failure or f"{type(raised).__name__}: {raised}"
-                continue
+                if seen.output is None or not is_answered(self.module, self.calls(_longest(self))):
+                    continue
             shape = seen.shape
             width = self.sizes.d_model
             if seen.several:
@@ -386,6 +387,11 @@ def _open(batch: int, length: int, keys_: int) -> Iterator[Tensor | None]:
         yield mask
         yield mask.float()
         yield ~mask
+
+
+def _longest(wrapping: Wrapping) -> Tensor:
+    """Return ids of the greatest length, which a head of all rows needs."""
+    return torch.ones(BATCH, wrapping.sizes.max_length, dtype=torch.int64)
 
 
 def _named(own: str, default: Any) -> inspect.Parameter:
