@@ -183,8 +183,8 @@ def _hides_pads_at(probe: Probe, call: Callable[..., Any], first: int, second: i
         return False
     steps = [step for step in range(TARGET_LENGTH) if step != second % TARGET_LENGTH]
     free = [one for one in range(before.shape[-1]) if one not in pads]
-    rows = [(one[..., free] - one[..., free[:1]])[:, steps] for one in (before, after)]
-    return _same(*rows)
+    first, second = ((one[..., free] - one[..., free[:1]])[:, steps] for one in (before, after))
+    return _same(first, second)
 
 
 def _tables(probe: Probe) -> list[Tensor]:
