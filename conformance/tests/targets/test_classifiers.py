@@ -86,3 +86,12 @@ def test_residual_sum_that_such_a_classifier_lacks_is_detected(tmp_path: Path, c
 def test_head_that_no_length_fits_is_a_question(tmp_path: Path) -> None:
     with pytest.raises(Unclear, match="could not be called"):
         adapted(tmp_path, "Classifier", FLAT.replace("seq_length * emb,", "seq_length * emb + 1,"))
+
+
+def test_constant_length_is_the_reason_that_the_question_names(tmp_path: Path) -> None:
+    whole = "self.tokens(x) + self.positions.weight"
+    code = FLAT.replace("self.tokens(x) + self.positions(places)", whole)
+    code = code.replace("nn.Embedding(seq_length, emb)", "nn.Embedding(64, emb)")
+    code = code.replace("states.flatten(1)", "states.mean(1)").replace("seq_length * emb,", "emb,")
+    with pytest.raises(Unclear, match="sequences of its greatest length alone"):
+        adapted(tmp_path, "Classifier", code)

@@ -72,14 +72,19 @@ class Uncalled(Unclear):
     """Layers that no call of their class reached as it should; its text is the question."""
 
 
-def uncalled(name: str, where: str, failure: str, longest: int) -> Uncalled:
-    """Return the question about the layers at `where`; `longest` is the greatest length."""
-    fixed = "size" in failure and re.search(rf"\b{longest}\b", failure)
+def uncalled(name: str, where: str, failure: str, *, fixed: bool) -> Uncalled:
+    """Return the question about the layers at `where`, of code that is `fixed` to one length."""
     return Uncalled(
         f"{name} embeds its tokens itself, and its layers ({where}) could not be called through "
-        f"it: {failure}.{FIXED_LENGTH * bool(fixed)} Name the class of its layers alone, with --as "
+        f"it: {failure}.{FIXED_LENGTH * fixed} Name the class of its layers alone, with --as "
         f"encoder, or its parts one by one."
     )
+
+
+def lengths_in(failure: str, longest: int) -> list[int]:
+    """Return the lengths that the failure of a call names, with the `longest` of what was built."""
+    named = [int(one) for one in re.findall(r"\b\d{1,4}\b", failure)] if "size" in failure else []
+    return [one for one in dict.fromkeys([longest, *named]) if one > 1] if named else []
 
 
 FIXED_LENGTH = (
