@@ -1,4 +1,4 @@
-"""Whole models that take labels beside the target, or whose padding is at the end of a side."""
+"""Whole models that take labels next to the target, or whose padding is at the end of a side."""
 
 from pathlib import Path
 
@@ -47,7 +47,7 @@ def inferred(folder: Path, text: str, name: str = "Seq2Seq") -> Inferred:
     return infer(built, name, "", Reading())
 
 
-def test_optional_target_beside_a_required_one_is_of_labels(tmp_path: Path) -> None:
+def test_optional_target_next_to_a_required_one_is_of_labels(tmp_path: Path) -> None:
     found = inferred(tmp_path, MODEL)
     assert found.call.arguments.tokens == {"source": "enc_ids", "target": "dec_ids"}
     assert found.call.conventions.labelled
