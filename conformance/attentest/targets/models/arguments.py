@@ -192,9 +192,9 @@ def _tokens(
 
 
 def _may_be_labels(parameter: inspect.Parameter, reading: Reading) -> bool:
-    """Say whether an argument may be left out, has a name of labels, and is not said to be else."""
-    is_said = parameter.name in reading.arguments.values()
-    return parameter.default is None and squashed(parameter.name) in LABELS and not is_said
+    """Say whether an argument may be left out and has a name of labels, and no other role."""
+    is_given = parameter.name in reading.arguments.values()
+    return parameter.default is None and squashed(parameter.name) in LABELS and not is_given
 
 
 def sides_of(signature: inspect.Signature) -> tuple[str, ...]:
