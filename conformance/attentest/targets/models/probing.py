@@ -185,8 +185,8 @@ def _hides_pads_at(probe: Probe, call: Callable[..., Any], first: int, second: i
         return True  # a row that hides all its keys may be NaN, which shows nothing
     steps = [step for step in range(TARGET_LENGTH) if step != second % TARGET_LENGTH]
     free = [one for one in range(before.shape[-1]) if one not in pads]
-    first, second = ((one[..., free] - one[..., free[:1]])[:, steps] for one in (before, after))
-    return _same(first, second)
+    plain, moved = ((one[..., free] - one[..., free[:1]])[:, steps] for one in (before, after))
+    return _same(plain, moved)
 
 
 def _tables(probe: Probe) -> list[Tensor]:
