@@ -108,3 +108,13 @@ def test_calls_that_read_numbers_are_judged_too(tmp_path: Path, moving: str, mov
 def test_table_that_no_call_moves_is_a_violation(tmp_path: Path, staying: str) -> None:
     backend = adapted(tmp_path, "Seq2Seq", CODE.replace(MOVED, staying))
     assert broken(backend, CLAUSE)
+
+
+@share(2)
+@pytest.mark.parametrize(("root", "left"), [("torch.tensor(1.0 * d)", 0), ("torch.ones(1) * d", 1)])
+def test_number_without_axes_is_not_left_behind(tmp_path: Path, root: str, left: int) -> None:
+    code = CODE.replace(
+        "self.d_model = d_model", f"d = d_model\n        self.root = ({root}).sqrt()"
+    )
+    code = code.replace("math.sqrt(self.d_model)", "self.root")
+    assert len(broken(adapted(tmp_path, "Seq2Seq", code), CLAUSE)) == left

@@ -5,6 +5,8 @@ from pathlib import Path
 import pytest
 from mistaken_code import adapted, asked_or_broken, broken
 
+from attentest.targets.adapt.reading import Unclear
+
 CODE = """
 import torch
 from torch import nn
@@ -48,3 +50,48 @@ def test_number_of_classes_is_no_size_of_the_encoder(tmp_path: Path) -> None:
 def test_classifier_that_forgets_a_residual_sum_does_not_pass(tmp_path: Path) -> None:
     right, wrong = "self.ff(x) + x", "self.ff(x)"
     assert asked_or_broken(tmp_path, "Classifier", CODE, right, wrong, FORMULA)
+
+
+LOOP = """states = self.tokens(x) + self.positions(places)
+        for block in self.blocks:
+            states = block(states)
+"""
+FLAT = (
+    CODE.replace("states.mean(dim=1)", "states.flatten(1)")
+    .replace("nn.Linear(emb, num_classes)", "nn.Linear(seq_length * emb, num_classes)")
+    .replace("nn.Sequential(*[Block", "nn.ModuleList([Block")
+    .replace("states = self.blocks(self.tokens(x) + self.positions(places))\n", LOOP)
+)
+REFUSED = CODE.replace("num_classes):", "num_classes=None):").replace(
+    "self.tokens =", "assert num_classes is not None\n        self.tokens ="
+)
+UNNAMED = CODE.replace(
+    "emb, heads, depth, seq_length, num_tokens, num_classes):",
+    "heads, depth, seq_length, num_tokens, num_classes, emb_channels_of_rows=32, groups=7):",
+).replace("self.tokens =", "emb = emb_channels_of_rows\n        self.tokens =")
+
+
+@pytest.mark.parametrize("code", [FLAT, REFUSED, UNNAMED], ids=["flat", "refused", "unnamed"])
+def test_head_of_all_rows_and_sizes_with_defaults_are_read(tmp_path: Path, code: str) -> None:
+    assert broken(adapted(tmp_path, "Classifier", code), FORMULA) == []
+
+
+@pytest.mark.proof
+@pytest.mark.parametrize("code", [FLAT, UNNAMED], ids=["flat", "unnamed"])
+def test_residual_sum_that_such_a_classifier_lacks_is_detected(tmp_path: Path, code: str) -> None:
+    wrong = code.replace("self.ff(x) + x", "self.ff(x)")
+    assert broken(adapted(tmp_path, "Classifier", wrong), FORMULA)
+
+
+def test_head_that_no_length_fits_is_a_question(tmp_path: Path) -> None:
+    with pytest.raises(Unclear, match="could not be called"):
+        adapted(tmp_path, "Classifier", FLAT.replace("seq_length * emb,", "seq_length * emb + 1,"))
+
+
+def test_constant_length_is_the_reason_that_the_question_names(tmp_path: Path) -> None:
+    whole = "self.tokens(x) + self.positions.weight"
+    code = FLAT.replace("self.tokens(x) + self.positions(places)", whole)
+    code = code.replace("nn.Embedding(seq_length, emb)", "nn.Embedding(64, emb)")
+    code = code.replace("states.flatten(1)", "states.mean(1)").replace("seq_length * emb,", "emb,")
+    with pytest.raises(Unclear, match="sequences of its greatest length alone"):
+        adapted(tmp_path, "Classifier", code)

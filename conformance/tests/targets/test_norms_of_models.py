@@ -75,3 +75,11 @@ def test_models_with_other_norms_are_questions_under_strict(
 def test_scale_norms_of_a_model_are_a_question(tmp_path: Path) -> None:
     with pytest.raises(Unclear, match="train one number for all columns"):
         adapted(tmp_path, "make_model", SCALE_NORM)
+
+
+@pytest.mark.proof
+def test_width_that_one_norm_of_one_number_gets_as_its_epsilon_is_detected(tmp_path: Path) -> None:
+    text = SCALAR.replace("(self, features, eps=1e-6):", "(self, eps=1e-6):")
+    wrong = text.replace("LayerNorm(size)", "LayerNorm()")
+    assert wrong != text != SCALAR
+    assert broken(adapted(tmp_path, "make_model", wrong), "model.formula")

@@ -14,9 +14,11 @@ from attentest.judging.judge import judge
 from attentest.results.verdict import Status
 from attentest.targets.adapt import Unclear
 from attentest.targets.adapt.parameters import found
+from attentest.targets.adapt.reading import Reading
 from attentest.targets.constants import components, models
 from attentest.targets.constants.copies import Constants
 from attentest.targets.members import adapter_text, members
+from attentest.targets.resolve import module_of
 from attentest.targets.whole import AdaptedWhole
 from attentest_spec import Backend
 
@@ -212,3 +214,34 @@ def test_written_adapter_makes_the_copies_itself(tmp_path: Path) -> None:
     file = tmp_path / "adapter.py"
     file.write_text(text, encoding="utf-8")
     assert failing(attentest.adapted(str(file))) == []
+
+
+PARTS = """
+from torch import nn
+
+D_MODEL, N_HEADS, N_LAYERS, VOCAB_SIZE = 512, 8, 6, 1000
+
+
+class Norm(nn.LayerNorm):
+    pass
+
+
+class Layer(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.norms = nn.ModuleList([Norm(D_MODEL) for _ in range(3)])
+
+
+class Transformer(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.ModuleList([Layer() for _ in range(N_LAYERS)])
+"""
+
+
+def test_list_of_the_parts_of_a_layer_is_no_list_of_layers(tmp_path: Path) -> None:
+    (tmp_path / "parts.py").write_text(PARTS)
+    thing = module_of(str(tmp_path / "parts.py")).Transformer
+    (values, *_) = models.size_constants(thing, Reading(), frozenset())
+    assert "N_LAYERS=sizes.layers" in values
+    assert Constants.listed not in values

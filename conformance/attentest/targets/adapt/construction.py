@@ -15,6 +15,7 @@ from attentest.targets.adapt.advice.values_tried import attempts_of_values
 from attentest.targets.adapt.components import squashed
 from attentest.targets.adapt.fillings import (
     NEEDED,
+    SOME_CLASSES,
     STACKS,
     WIDER_INNER,
     WIDER_RATIO,
@@ -25,7 +26,7 @@ from attentest.targets.adapt.fillings import (
     is_required,
     sizes_known,
 )
-from attentest.targets.adapt.names import RATIO, SIZES
+from attentest.targets.adapt.names import CLASSES, RATIO, SIZES
 from attentest.targets.adapt.objects import parts
 from attentest.targets.adapt.objects.compared_words import attempts_of_words, names_file
 from attentest.targets.adapt.objects.configuration import Fields, holds_settings
@@ -147,6 +148,13 @@ class Construction:
             for own, filling in self.fillings.items()
         }
         return dataclasses.replace(self, fillings=fillings)
+
+    def with_classes(self) -> "Construction":
+        """Return it with a number of classes where that is None, which it may refuse."""
+        arguments = constructor_arguments(self.make)
+        left = [own for own, one in arguments.items() if one.default is None]
+        named = {own: fixed(SOME_CLASSES) for own in left if squashed(own) in CLASSES}
+        return dataclasses.replace(self, fillings={**named, **self.fillings})
 
 
 def _with_whole_ratio(filling: Filling) -> Filling:

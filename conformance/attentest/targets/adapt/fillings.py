@@ -69,7 +69,7 @@ STACKS = ("encoder", "decoder", "model")
 _LAYERS_OF_A_NETWORK = 2
 """The number of layers of a feed-forward network that is built for any: that of the formula."""
 
-_NUMBER_OF_CLASSES = 3
+SOME_CLASSES = 3
 """The number of outputs of the head of a classifier: no size of the spec."""
 
 RMS_EPSILON = 1e-6
@@ -129,7 +129,7 @@ def filling_of(
     if name in RATIO:
         return Filling("d_ff/d_model", _ratio, frozenset(["d_ff"]), _RATIO)
     if name in CLASSES and component == "encoder" and is_required(parameter):
-        return fixed(_NUMBER_OF_CLASSES)
+        return fixed(SOME_CLASSES)
     if name in LAYER_INDEX and parameter.default is None:
         return fixed(REQUIRED[name])
     if name in REQUIRED and (is_required(parameter) or is_accelerator(name, parameter.default)):

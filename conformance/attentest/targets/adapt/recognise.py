@@ -193,6 +193,8 @@ def _gate(fired: Fired, held: list[Unit], own: Mapping[str, Floats], component: 
     inside = [one for one in held if one.path.startswith(start) and one.kind != "norm"]
     if component in LAYERED or len(fired.inputs) != 1 or not 2 <= len(inside) <= 3:
         return ""
+    if any(one.per_head for one in inside):  # modules for each head are no network
+        return ""
     x, y = (torch.from_numpy(one) for one in (fired.inputs[0], fired.output))
     for gate, up, down in _projections(inside, own, x.shape[-1]):
         for name, activation in GATES.items():

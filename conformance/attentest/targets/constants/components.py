@@ -80,10 +80,12 @@ def constants_of(
     built: Construction | None = None,
     *,
     said: bool = False,
+    is_called: bool = True,
 ) -> dict[str, Filling]:
     """Return the constants that are sizes of `thing` which `built` does not say.
 
     `said` asks for those that it says, too, as they are read by parts that get no argument of it.
+    Where what is built cannot be called (`is_called`), a number of heads may be why.
     There are none where the width of a head and what it follows from are said. Unclear where they
     contradict each other, and where no copy can be made.
     """
@@ -97,7 +99,11 @@ def constants_of(
         for own in read
         if own in reading.given and own not in arguments
     }
-    if built is not None and not live and (own := _heads_in_calls(named, component, built)):
+    if (
+        built is not None
+        and not live
+        and (own := _heads_in_calls(named, component, built, is_called=is_called))
+    ):
         read = {**read, own: named[own]}
     found = {
         own: one
@@ -123,16 +129,18 @@ def constants_of(
     return found
 
 
-def _heads_in_calls(named: Mapping[str, Any], component: str, built: Construction) -> str:
+def _heads_in_calls(
+    named: Mapping[str, Any], component: str, built: Construction, *, is_called: bool
+) -> str:
     """Return the name of the one number of heads that code has, where no argument says it.
 
-    It is a keyword or a default of a part, as in `Attention(d_model, num_heads=8)`; "" for none,
-    and where a layer can be built with any width.
+    It is a keyword or a default of a part, as in `Attention(d_model, num_heads=8)`, or assigned by
+    one; "" for none, and where a layer can be built with any width and called (`is_called`).
     """
     if "heads" in built.known or "heads" not in sizes_needed(component):
         return ""
     own = [one for one, value in named.items() if squashed(one) in NAMES["heads"] and value != 1]
-    return own[0] if len(own) == 1 and not _is_built(built) else ""
+    return own[0] if len(own) == 1 and not (is_called and _is_built(built)) else ""
 
 
 def _is_built(built: Construction) -> bool:

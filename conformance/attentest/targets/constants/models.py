@@ -48,6 +48,9 @@ def size_constants(
             continue  # a constant does not follow an argument
         if codes and own.isidentifier() and not iskeyword(own):
             options[own] = codes
+    named = [own for own, codes in options.items() if "sizes.layers" in codes]
+    if "layers" in arguments or named not in ([], [Constants.listed]):
+        options.pop(Constants.listed, None)  # a list of that length holds the parts of a layer
     own_file = {own: one for own, one in numbers_of_file(thing).items() if own in options}
     if said := contradiction(own_file, {own: options[own][0] for own in own_file}):
         raise Unclear(f"{thing.__name__} {said}")
@@ -60,6 +63,10 @@ def size_constants(
 
 
 _NEEDED = ("d_model", "heads", "layers", "source_vocabulary", "target_vocabulary")
+
+
+_LAST_PAD = 3
+"""The last id of padding that is judged where it is fixed: larger ones may be in no vocabulary."""
 
 
 def _is_copied_soon(thing: Callable[..., Any], values: str) -> bool:
@@ -92,7 +99,9 @@ def _codes(own: str, value: float, held: Collection[str], reading: Reading) -> I
     elif value > 1 and name in HEAD_WIDTH:
         yield HEAD_WIDTH_CODE
     elif value > 1:
-        usual = [one for one in sizes if one and one != "dropout" and not one.endswith("_pad")]
+        small = value <= _LAST_PAD  # such an id of padding is judged as it is
+        usual = [one for one in sizes if one and one != "dropout"]
+        usual = [one for one in usual if not (small and one.endswith("_pad"))]
         yield from (f"sizes.{size}" for size in dict.fromkeys(usual))
 
 

@@ -11,6 +11,7 @@ from typing import Any
 from attentest.targets.adapt.components import squashed
 from attentest.targets.adapt.names import OFF, ROLES
 from attentest.targets.adapt.reading import Reading, Unclear
+from attentest.targets.language_models.argument_names import LABELS
 
 _MEMORY = ("memory", "mem", "cross", "encdec", "decenc", "encout")
 _TARGET = (
@@ -48,6 +49,7 @@ class Arguments:
     `tokens` maps "source" and "target" (and "memory", for a method) to arguments, `masks` each
     mask argument to its role (see :mod:`forms`), and `fixed` arguments to constants. `packed` is
     the one argument that holds all tokens, "" where each input has its own: they are its places.
+    `labels` is the optional argument of the tokens of a loss, "" for none.
     """
 
     tokens: Mapping[str, str]
@@ -56,6 +58,7 @@ class Arguments:
     required: Collection[str] = ()
     positional: Collection[str] = ()
     packed: str = ""
+    labels: str = ""
 
     @property
     def takes_pads(self) -> bool:
@@ -112,7 +115,9 @@ def read(
         for one in signature.parameters.values()
         if one.kind is inspect.Parameter.POSITIONAL_ONLY
     ]
-    return Arguments(tokens, masks, fixed, required, placed)
+    rest = [one for one in rest if one not in (*masks, *fixed, *reading.arguments.values())]
+    labels = next((one for one in rest if squashed(one) in LABELS), "")
+    return Arguments(tokens, masks, fixed, required, placed, labels=labels)
 
 
 def _is_pad_id(own: str, reading: Reading) -> bool:
@@ -175,10 +180,21 @@ def _tokens(
             if one not in found.values():
                 found[role] = one
     left = [one for one in free if one not in found.values()]
+    needed = [one for one in left if own[one].default is inspect.Parameter.empty]
+    labels = [role for role, one in found.items() if _may_be_labels(own[one], reading)]
+    if labels and len(needed) > sum(role not in found for role in wanted):
+        left = [one for one in left if one != found[labels[0]]]
+        del found[labels[0]]  # it is of a loss, as in (x, dec_x, target=None)
     for role in wanted:  # what stays takes the order of the call
         if role not in found and left:
             found[role] = left.pop(0)
     return {role: found[role] for role in wanted if role in found}
+
+
+def _may_be_labels(parameter: inspect.Parameter, reading: Reading) -> bool:
+    """Say whether an argument may be left out and has a name of labels, and no other role."""
+    is_given = parameter.name in reading.arguments.values()
+    return parameter.default is None and squashed(parameter.name) in LABELS and not is_given
 
 
 def sides_of(signature: inspect.Signature) -> tuple[str, ...]:

@@ -22,7 +22,8 @@ class Conventions:
     `masks` maps mask arguments to their forms. `sequence_first` says that tokens are (L, B),
     `drops_last` that the last target token is dropped inside, `flat` that the output is (B * T, V),
     `cut` that columns of padding alone are cut off, as lengths say, `filled` that sequences are
-    filled with padding up to the greatest length, which the model takes alone, and
+    filled with padding up to the greatest length, which the model takes alone, `labelled` that
+    labels are given too, without which no logits of all steps are returned, and
     `part` is the place of the output in a tuple or mapping, and `generator` the attribute that maps
     the states to the vocabulary where the call does not; `tied` is the path of the target's table,
     which does where nothing else would.
@@ -34,6 +35,7 @@ class Conventions:
     flat: bool = False
     cut: bool = False
     filled: bool = False
+    labelled: bool = False
     part: int | str | None = None
     attribute: bool = False
     generator: str = ""
@@ -60,6 +62,8 @@ class Conventions:
             yield "columns that hold padding alone are cut off: the longest length is that of all"
         if self.filled:
             yield FILLED
+        if self.labelled:
+            yield "the target is given as labels too: logits of all steps are returned then alone"
         if self.flat:
             yield "the output has one row for every token of the batch"
 
@@ -201,5 +205,7 @@ class Call:
                 yield own, self.conventions.masks[own].code
             elif own in arguments.required:
                 yield own, "None"
+        if self.conventions.labelled and arguments.labels:
+            yield arguments.labels, f"target{turn}.contiguous()"
         for own, value in arguments.fixed.items():
             yield own, repr(value)

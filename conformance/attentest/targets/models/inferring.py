@@ -4,7 +4,7 @@ import inspect
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import islice
+from itertools import islice, product
 
 import torch
 from torch import Tensor, nn
@@ -13,7 +13,6 @@ from attentest.targets.adapt.encoders.seen import FIXED_LENGTH
 from attentest.targets.adapt.parameters.building import DISTINCT
 from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.adapt.reading import Reading, Unclear, Uncovered
-from attentest.targets.adapt.ungiven import ungiven
 from attentest.targets.kernels import demand_runnable
 from attentest.targets.models import arguments
 from attentest.targets.models.calling import FILLED, Call, Conventions
@@ -39,14 +38,20 @@ from attentest.targets.models.probing import (
     is_not_finite,
     separates_samples,
     shown,
+    sides_padded_at_the_end,
     takes_pads_for_tokens,
     untrained_rows,
+)
+from attentest.targets.models.questions.hiding import (
+    demand_masks,
+    demand_padding,
+    demand_values,
+    ungiven_of,
 )
 from attentest.targets.models.results import fitted
 from attentest.targets.models.surrounded import signature_of
 from attentest.targets.models.trials import Building
 from attentest.targets.neighbours import named_builders
-from attentest.targets.unjudged import names_masks, names_padding
 from attentest_spec import Sizes
 
 SURE = 5
@@ -64,6 +69,11 @@ NOT_FINITE = (
     "inverted and hides every token"
 )
 
+PADDED_AT_END = (
+    "assumed that padding of the {} is at its end: where its first token is padding, tokens are "
+    "hidden or shown as a mistake would, which --strict reports"
+)
+
 PADS = (21, 22)
 """The pad ids of probing calls: no token of them, and different where a model can tell them."""
 
@@ -76,7 +86,7 @@ class Inferred:
     constructor takes two, or one for both sides), or "fixed" where they are in the code: `pad` is
     the one id then. `doubts` are those of the sentences that may be wrong, `ungiven` the optional
     arguments that get no value. `right_padded` says that padding of the target is not hidden, and
-    `lengths` are the inputs whose padding is said by lengths.
+    `lengths` are the inputs whose padding is at their ends alone, as lengths say it.
     """
 
     call: Call
@@ -140,14 +150,13 @@ def infer(built: Building, name: str, doc: str, reading: Reading) -> Inferred:
     plain_call = _plain_call(probe, name, reading)
     read = plain_call.every_argument
     not_fixed = probe
-    tried = combinations(read, doc, reading)
-    call, score, failure = _best(probe, plain_call, islice(tried, ALIKE))
-    for others in (*[varied] * len(read.masks), lambda *_: tried):
-        held = call.conventions.masks if call is not None else {}
-        rest = others(held, read, reading) if score < SURE else iter(())
-        other, found, refused = _best(probe, plain_call, rest)
-        failure = failure or refused
-        call, score = (other, found) if found > score else (call, score)
+    call, score, failure = _likeliest(probe, plain_call, doc, reading)
+    if read.masks and -1 < score < SURE and "heads" in built.known:
+        # Heads that a mistake mixes hide what a mask means: with one of them, nothing is mixed.
+        alone = probe_of(built, sizes.but(heads=1))
+        other, found, _ = _likeliest(alone, plain_call, doc, reading)
+        if other and found == SURE and probe.output(other.compiled(), *probe.tokens) is not None:
+            call, score = other, found
     if call is None and not reading.strict and is_of_one_length(failure, built, sizes):
         plain_call = replace(plain_call, conventions=Conventions(filled=True))
         call, score, _ = _best(probe, plain_call, combinations(read, doc, reading))
@@ -189,10 +198,10 @@ def infer(built: Building, name: str, doc: str, reading: Reading) -> Inferred:
             f"leave it out with --give {next(iter(read.masks))}=None."
         )
     if not call.conventions.masks and not reading.anyway:
-        _demand_masks(probe, call, name)
-        _demand_values(probe, call, name)
+        demand_masks(probe, call, name)
+        demand_values(probe, call, name)
         if not knows:
-            _demand_padding(probe, call, name)
+            demand_padding(probe, call, name)
     masked = any("keep" in form.code for form in call.conventions.masks.values())
     masked = masked or read.takes_pads
     pads = "call" if masked else {2: "both", 1: "one"}.get(len(knows), "fixed")
@@ -208,7 +217,9 @@ def infer(built: Building, name: str, doc: str, reading: Reading) -> Inferred:
     inverted = score < SURE and not masked and hides_tokens(probe, call.compiled())
     unread = ignores_source(probe, call.compiled())
     wrong = [*[INVERTED.format(name)] * inverted, *[UNREAD.format(name)] * unread]
-    doubts = (*wrong, *[FILLED] * filled, *(() if sure else masks), *unhidden)
+    ends = () if reading.strict else sides_padded_at_the_end(probe, call.compiled())
+    at_end = [PADDED_AT_END.format(" and ".join(ends))] * bool(ends)
+    doubts = (*at_end, *wrong, *[FILLED] * filled, *(() if sure else masks), *unhidden)
     pad = probe.sizes.source_pad if probe is not not_fixed else 0
     untrained = untrained_rows(probe.model) if pads == "call" and not knows else []
     if len(untrained) == 1:
@@ -217,13 +228,29 @@ def infer(built: Building, name: str, doc: str, reading: Reading) -> Inferred:
         call,
         methods,
         pads,
-        (*said, *unhidden),
+        (*said, *at_end, *unhidden),
         doubts,
         pad if pads == "fixed" else None,
-        tuple(_ungiven(probe.model, call)),
+        tuple(ungiven_of(probe.model, call)),
         not reading.strict and _leaves_target_pads(probe, call),
-        call.lengths,
+        tuple(dict.fromkeys([*call.lengths, *ends])),
     )
+
+
+def _likeliest(
+    probe: Probe, plain: Call, doc: str, reading: Reading
+) -> tuple[Call | None, int, str]:
+    """Return what `_best` does of the combinations of masks, in an order that is soon done."""
+    read = plain.every_argument
+    tried = combinations(read, doc, reading)
+    call, score, failure = _best(probe, plain, islice(tried, ALIKE))
+    for others in (*[varied] * len(read.masks), lambda *_: tried):
+        held = call.conventions.masks if call is not None else {}
+        rest = others(held, read, reading) if score < SURE else iter(())
+        other, found, refused = _best(probe, plain, rest)
+        failure = failure or refused
+        call, score = (other, found) if found > score else (call, score)
+    return call, score, failure
 
 
 def _runs(probe: Probe, plain: Call, doc: str, reading: Reading) -> bool:
@@ -249,49 +276,6 @@ _OF_PARTS = (
 )
 
 
-def _demand_masks(probe: Probe, call: Call, name: str) -> None:
-    """Raise Unclear where a model hides nothing at all, and no name in its code is of a mask."""
-    classes = {type(one) for one in probe.model.modules()}
-    own = [one for one in classes if not one.__module__.startswith("torch.")]
-    later, _, source, _, target = shown(probe, call.compiled())
-    if not (later or source or target or any(map(names_masks, own))):
-        raise Unclear(
-            f"{name} takes no mask and hides nothing: each step of the target sees the later ones, "
-            f"and padding is seen as any token is. A model that is trained to translate hides "
-            f"both, so that either its masks are forgotten, or it is meant for something else. "
-            f"--anyway (in Python: anyway=True) judges it as it is; its layers can be judged by "
-            f"their names."
-        )
-
-
-def _demand_values(probe: Probe, call: Call, name: str) -> None:
-    """Raise Unclear where padding is seen, and arguments that may hide it are not given."""
-    held = list(_ungiven(probe.model, call))
-    sides = ("source", "target") if held else ()
-    if held and all(takes_pads_for_tokens(probe, call.compiled(), one) for one in sides):
-        raise Unclear(
-            f"{name} sees padding as it was called, and gives no value to {' and '.join(held)}, "
-            f"which may hide it: say what carries a mask with --argument source_mask=NAME or "
-            f"target_mask=NAME, and leave out what carries none with --give {held[0]}=None."
-        )
-
-
-def _demand_padding(probe: Probe, call: Call, name: str) -> None:
-    """Raise Unclear where a model hides later steps alone, and its code names no padding."""
-    classes = {type(one) for one in probe.model.modules()}
-    own = [one for one in classes if not one.__module__.startswith("torch.")]
-    later, _, source, _, target = shown(probe, call.compiled())
-    if not later or source or target or any(map(names_padding, own)):
-        return
-    if all(takes_pads_for_tokens(probe, call.compiled(), one) for one in ("source", "target")):
-        raise Unclear(
-            f"{name} hides later steps and no padding: it takes neither masks nor an id of "
-            f"padding, and its code names none. It may be meant for sequences of one length, or "
-            f"its masks are forgotten. --anyway (in Python: anyway=True) judges it with padding; "
-            f"its layers can be judged by their names."
-        )
-
-
 def _leaves_target_pads(probe: Probe, call: Call) -> bool:
     """Say whether the target's padding alone is not hidden, where no argument is given to hide it.
 
@@ -309,17 +293,6 @@ def _leaves_target_pads(probe: Probe, call: Call) -> bool:
 def _hides_source(probe: Probe, call: Call) -> bool:
     """Say whether all but the padding of the target is hidden, that of the source by a mask."""
     return _leaves_target_pads(probe, call) and hides_by_mask(probe, call.compiled())
-
-
-def _ungiven(model: nn.Module, call: Call) -> Iterator[str]:
-    """Yield the optional arguments of the model that `call` never gives."""
-    read = call.every_argument
-    given = {*read.tokens.values(), *read.fixed, *read.required, *call.conventions.masks}
-    if call.encoding is None:
-        yield from ungiven(signature_of(model), given)
-        return
-    for one in ("encode", "decode"):
-        yield from ungiven(inspect.signature(getattr(model, one)), {*given, "memory"})
 
 
 def _plain_call(probe: Probe, name: str, reading: Reading) -> Call:
@@ -388,8 +361,9 @@ def _cut(probe: Probe, call: Call) -> Call:
 def _laid_out(probe: Probe, plain: Call, masks: dict[str, Form]) -> Call | str:
     """Return the call with tokens that lie as the model takes them, or why there is none."""
     failure = ""
-    for first in (False, True):
-        how = plain.conventions.but(masks=masks, sequence_first=first)
+    labels = (False, True) if plain.arguments.labels else (False,)
+    for labelled, first in product(labels, (False, True)):
+        how = plain.conventions.but(masks=masks, sequence_first=first, labelled=labelled)
         found = fitted(probe, replace(plain, conventions=how))
         if isinstance(found, str):
             failure = failure or found

@@ -149,6 +149,46 @@ def _hides_target_padding(probe: Probe, call: Callable[..., Any], place: int) ->
     return _same(_contrasts(before, pad)[:, steps], _contrasts(after, pad)[:, steps])
 
 
+def sides_padded_at_the_end(probe: Probe, call: Callable[..., Any]) -> tuple[str, ...]:
+    """Return the sides whose padding is hidden behind the first token, and not in its place.
+
+    So it is where a mask of all rows is made of the first one, as in `mask[:, 0]`.
+    """
+    if not _hides_pads_at(probe, call, 1, -1):
+        return ()
+    places = {"source": (0, -1), "target": (1, 0)}
+    return tuple(side for side, both in places.items() if not _hides_pads_at(probe, call, *both))
+
+
+def _hides_pads_at(probe: Probe, call: Callable[..., Any], first: int, second: int) -> bool:
+    """Say whether numbers in the rows of padding reach no step that is none.
+
+    It is at the place `first` of the source and at its end, and at the place `second` of the
+    target.
+    """
+    source, target = probe.tokens
+    pads = sorted({probe.sizes.source_pad, probe.sizes.target_pad})
+    source[:, [first, -1]] = probe.sizes.source_pad
+    target[:, second] = probe.sizes.target_pad
+    before = probe.output(call, source, target)
+    tables = [one for one in _tables(probe) if pads[-1] < len(one) < probe.sizes.max_length]
+    with torch.no_grad():
+        kept = [one[pads].clone() for one in tables]
+        for one in tables:
+            one[pads] += torch.linspace(-1, 2, one.shape[1], dtype=one.dtype).square()
+        after = probe.output(call, source, target)
+        for one, rows in zip(tables, kept, strict=True):
+            one[pads] = rows
+    if not tables or before is None or after is None:
+        return False
+    if not (before.isfinite().all() and after.isfinite().all()):
+        return True  # a row that hides all its keys may be NaN, which shows nothing
+    steps = [step for step in range(TARGET_LENGTH) if step != second % TARGET_LENGTH]
+    free = [one for one in range(before.shape[-1]) if one not in pads]
+    plain, moved = ((one[..., free] - one[..., free[:1]])[:, steps] for one in (before, after))
+    return _same(plain, moved)
+
+
 def _tables(probe: Probe) -> list[Tensor]:
     """Return the tables of tokens and of positions; these have more rows than the others.
 

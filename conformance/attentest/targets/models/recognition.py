@@ -138,7 +138,7 @@ class Recognition:
         if name in self._encoders:
             # With an inner width of its own, the body of a model of one text is a part of that.
             is_body = inside in self._language_models and _has_own_width(self._encoders[name][0])
-            return {"component": "", "inside": inside} if is_body else {"component": "encoder"}
+            return {"component": "" if is_body else "encoder", "inside": inside}
         if is_whole(name, thing):
             # It has one text, and no side, or is made by a function, alone or as a part.
             bodies = {*self._language_models, *self._encoders, *self._makers.values()}

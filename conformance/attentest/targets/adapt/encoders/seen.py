@@ -1,8 +1,8 @@
 """One call of a class that embeds its tokens itself, as its layers show it."""
 
 import re
-from collections.abc import Callable
-from contextlib import ExitStack
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import ExitStack, suppress
 from functools import partial
 from typing import Any
 
@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from attentest.targets.adapt.encoders.stack import is_same, replaced
 from attentest.targets.adapt.parameters.units import squeezed
+from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.adapt.reading import Unclear
 
 
@@ -58,18 +59,32 @@ class Seen:
         return call(*args, **named)
 
 
+def is_answered(module: nn.Module, calls: Iterable[Mapping[str, Any]]) -> bool:
+    """Say whether one of `calls` of `module` succeeds."""
+    for given in calls:
+        with suppress(Exception), undisturbed():  # code that a user wrote may raise anything
+            module(**given)
+            return True
+    return False
+
+
 class Uncalled(Unclear):
     """Layers that no call of their class reached as it should; its text is the question."""
 
 
-def uncalled(name: str, where: str, failure: str, longest: int) -> Uncalled:
-    """Return the question about the layers at `where`; `longest` is the greatest length."""
-    fixed = "size" in failure and re.search(rf"\b{longest}\b", failure)
+def uncalled(name: str, where: str, failure: str, *, fixed: bool) -> Uncalled:
+    """Return the question about the layers at `where`, of code that is `fixed` to one length."""
     return Uncalled(
         f"{name} embeds its tokens itself, and its layers ({where}) could not be called through "
-        f"it: {failure}.{FIXED_LENGTH * bool(fixed)} Name the class of its layers alone, with --as "
+        f"it: {failure}.{FIXED_LENGTH * fixed} Name the class of its layers alone, with --as "
         f"encoder, or its parts one by one."
     )
+
+
+def lengths_in(failure: str, longest: int) -> list[int]:
+    """Return the lengths that the failure of a call names, with the `longest` of what was built."""
+    named = [int(one) for one in re.findall(r"\b\d{1,4}\b", failure)] if "size" in failure else []
+    return [one for one in dict.fromkeys([longest, *named]) if one > 1] if named else []
 
 
 FIXED_LENGTH = (

@@ -24,8 +24,8 @@ class EmbeddedStack(nn.Module):
     `norm` are paths ("" for no norm), `tokens` names the argument of the ids, `zeros` those of
     other ids, such as segments. Where `keep` is False, the id is `pad`. `sequence_first` says
     that the layers get (L, B, D). `features` is the path of the first matrix of a class that takes
-    vectors in the place of ids, and `image` the shape (C, H, W) of what one of images takes: what
-    that does behind its layers may fail for other numbers of rows than it has patches.
+    vectors in the place of ids, and `image` the shape (C, H, W) of what one of images takes. What
+    `whole` does behind its layers may fail for other numbers of rows than its head takes.
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class EmbeddedStack(nn.Module):
             try:
                 self.around[0](**given)
             except Exception:
-                if not (self.image and outputs):
+                if not outputs:
                     raise
         return outputs[-1].transpose(0, 1) if self.sequence_first else outputs[-1]
 

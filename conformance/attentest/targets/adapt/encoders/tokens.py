@@ -18,6 +18,7 @@ from attentest.targets.adapt.components import (
     squashed,
 )
 from attentest.targets.adapt.construction import Construction
+from attentest.targets.adapt.encoders import default_sizes
 from attentest.targets.adapt.encoders.entering import Entering, Idle, NotRead
 from attentest.targets.adapt.encoders.images import (
     ImageWrapping,
@@ -28,6 +29,7 @@ from attentest.targets.adapt.encoders.images import (
 from attentest.targets.adapt.encoders.leaving import demand_output
 from attentest.targets.adapt.encoders.mixing import demand_separate_samples
 from attentest.targets.adapt.encoders.pooling import pooling_of
+from attentest.targets.adapt.encoders.seen import Uncalled
 from attentest.targets.adapt.encoders.shared_layers import with_own_layers
 from attentest.targets.adapt.encoders.wrapping import (
     Wrapping,
@@ -53,7 +55,6 @@ _IN_LAYERS = (
     *("feed_forward", "positional_encoding"),
 )
 """Components that a part of the name of a stack may say, as in "PreLayerNormModel"."""
-
 
 _MORE = 3
 """The most rows that a table has besides those of the vocabulary: for padding and a mask."""
@@ -102,7 +103,13 @@ def token_encoder(thing: Any, reading: Reading, name: str = "") -> Code | None:
         raise OfImages(_OF_IMAGES.format(own, found.layer))
     if not found.tables and found.alone:
         return code_of(thing, asked, own) if said == "model" else found.of_features(thing, own)
-    return found.code(thing, own)
+    try:
+        return found.code(thing, own)
+    except Uncalled:
+        built = default_sizes.with_heads_of_code(thing, asked, found.built)
+        if built is None or (other := _Found._of(built, asked)) is None:
+            raise
+    return other.code(thing, own)
 
 
 def token_decoder(thing: Any, reading: Reading, name: str = "") -> Code | None:
@@ -153,13 +160,21 @@ class _Found:
         """
         try:
             with undisturbed():
-                built = _buildable(varied(thing, _SIDES[reading.component == "decoder"], reading))
+                side = _SIDES[reading.component == "decoder"]
+                built = default_sizes.buildable(varied(thing, side, reading))
         except Exception:  # code that a user wrote may raise anything: it is no encoder then
             return None
         if (found := cls._of(built, reading)) is not None or reading.strict:
             return found
         shared = (cls._of(one, reading) for one in with_own_layers(built))
-        return next(filter(None, shared), None)
+        if (once := next(filter(None, shared), None)) is not None:
+            return once
+        tried = (
+            default_sizes.buildable(one)
+            for one in default_sizes.with_size_left(thing, side, reading, built)
+        )
+        sized = [one for each in tried if (one := cls._of(each, reading)) is not None]
+        return sized[0] if len(sized) == 1 else None
 
     @classmethod
     def _of(cls, built: Construction, reading: Reading) -> "_Found | None":
@@ -376,15 +391,6 @@ class _Found:
         layers = self.path.removeprefix(path).removeprefix(".")
         pads = "source_pad" in self.built.known
         return Wrapping(name, self.module, self.sizes, self.component, path, layers, pads)
-
-
-def _buildable(built: Construction) -> Construction:
-    """Return `built`, with a ratio of widths that is a whole number where it needs one."""
-    try:
-        built(DISTINCT)
-    except Exception:  # code that a user wrote may raise anything
-        return built.with_whole_ratio()
-    return built
 
 
 def _has_one_attention(layer: Sequence[Unit], sizes: Sizes) -> bool:

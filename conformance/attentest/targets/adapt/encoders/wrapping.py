@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from attentest.targets.adapt.code import Inner
 from attentest.targets.adapt.components import squashed
 from attentest.targets.adapt.computed_values import MASKED_PLACES, OTHER_IDS, other_ids
-from attentest.targets.adapt.encoders.seen import Seen, uncalled
+from attentest.targets.adapt.encoders.seen import Seen, is_answered, lengths_in, uncalled
 from attentest.targets.adapt.encoders.stack import KEEP, EmbeddedStack, is_same, replaced
 from attentest.targets.adapt.masks import is_length
 from attentest.targets.adapt.names import ROLES
@@ -248,7 +248,9 @@ class Wrapping:
                     self.module(**given)
             except Exception as raised:  # code that a user wrote may raise anything
                 failure = failure or f"{type(raised).__name__}: {raised}"
-                continue
+                longest = self.calls(_ones(self.sizes.max_length))
+                if seen.output is None or not is_answered(self.module, longest):
+                    continue
             shape = seen.shape
             width = self.sizes.d_model
             if seen.several:
@@ -268,7 +270,9 @@ class Wrapping:
                 return {"norm": seen.norm} | ({"sequence_first": True} if first else {})
             failure = "its layers are not called with (B, L, D)"
         where = ".".join(filter(None, (self.path, self.layers)))
-        raise uncalled(self.name, where, failure, self.sizes.max_length)
+        lengths = map(_ones, lengths_in(failure, self.sizes.max_length))
+        fixed = any(is_answered(self.module, self.calls(one)) for one in lengths)
+        raise uncalled(self.name, where, failure, fixed=fixed)
 
     def _is_over_keys(self, own: str) -> bool:
         return bool(self.memory) and of_source(squashed(own))
@@ -386,6 +390,10 @@ def _open(batch: int, length: int, keys_: int) -> Iterator[Tensor | None]:
         yield mask
         yield mask.float()
         yield ~mask
+
+
+def _ones(length: int) -> Tensor:
+    return torch.ones(BATCH, length, dtype=torch.int64)
 
 
 def _named(own: str, default: Any) -> inspect.Parameter:

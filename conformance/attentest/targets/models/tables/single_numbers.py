@@ -47,12 +47,14 @@ def with_columns(built: Building) -> Building:
     try:
         with undisturbed():
             model = built(DISTINCT.but(target_vocabulary=DISTINCT.source_vocabulary)).double()
-            found = {type(one).__name__: one for one in model.modules() if _is_scalar(one)}
-            if len(found) != 1 or not all(map(_is_norm, found.values())):
+            found = [one for one in model.modules() if _is_scalar(one)]
+            kinds = {type(one).__name__ for one in found}
+            # One of them may have another epsilon, which is a mistake that is judged.
+            if len(kinds) != 1 or not any(map(_is_norm, found)):
                 return built
     except Exception:  # code that a user wrote may raise anything
         return built
-    (kind,) = found
+    (kind,) = kinds
     said = SAID.format(kind)
     return replace(
         built,

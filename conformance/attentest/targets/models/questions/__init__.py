@@ -1,0 +1,1 @@
+"""Questions about whole models, and when they are asked."""
