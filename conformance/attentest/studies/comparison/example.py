@@ -72,11 +72,12 @@ class Example:
                     f"They cannot be compared at one size: the inner layer of {name} is "
                     f"{one.inner} times as wide as its model, and that of another is not."
                 )
-        for (one, first), (other, second) in combinations(limits.items(), 2):
-            if first.masks and second.masks and not {*first.masks} & {*second.masks}:
+        masks = {name: one.masks for name, one in limits.items() if one.masks}
+        for (name, own), (other, others) in combinations(masks.items(), 2):
+            if not {*own} & {*others}:
                 raise BadExample(
-                    f"They cannot be compared with one mask: {one} takes {_kinds(first.masks)}, "
-                    f"and {other} takes {_kinds(second.masks)}. Compare each with `paper`."
+                    f"They cannot be compared with one mask: {name} takes {_kinds(own)}, and "
+                    f"{other} takes {_kinds(others)}. Compare each with `paper`."
                 )
         return fitted
 
