@@ -28,7 +28,7 @@ def test_an_option_that_is_named_by_a_number_is_that_number():
     assert not same(None, 0.0)
 
 
-def test_what_fits_no_option_contradicts_nothing():
+def test_an_option_that_is_not_listed_contradicts_nothing():
     stack = attentest.identify(torch.nn.TransformerEncoder)
     assert stack["mask_fill"].status == NONE_FITS
     assert all(one.agrees for one in stack.values())

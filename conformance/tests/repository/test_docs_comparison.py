@@ -53,7 +53,7 @@ def test_parts_of_a_model_do_not_hide_it():
 
 
 def test_backend_that_cannot_be_compared_is_reported():
-    low = replace(some("low"), limits=Limits(precisions=("float32",)))
+    low = replace(some("low"), limits=Limits(precisions=("bfloat16",)))
     assert "**low** was not compared: low does not compute in float64." in page(
         {"one": some("one"), "low": low}
     )

@@ -50,6 +50,8 @@ def test_switch_is_the_attribute_that_all_readings_are_behind() -> None:
     source = CODE.partition("\n    def forward")[2]
     assert switch_of(ast.parse(f"def forward{source}"), "mask") == "self.stepwise"
     assert switch_of(ast.parse(f"def forward{source}"), "x") == ""
+    off = source.replace("if self.stepwise", "if not self.stepwise")
+    assert switch_of(ast.parse(f"def forward{off}"), "mask") == ""
     never = "def forward(self, x, mask=None):\n    return x"
     assert switch_of(ast.parse(never), "mask") == ""
 

@@ -84,16 +84,25 @@ def mask_beside_order(code: Code, probe: Probe, adapter: Adapter) -> tuple[str, 
 
 
 def switch_of(tree: ast.AST, own: str) -> str:
-    """Return the attribute that all code of a `tree` which reads the argument `own` is behind."""
+    """Return the attribute that all code of a `tree` which reads the argument `own` is behind.
+
+    It is one that has to be on for that: the other branch of a kernel that is on is no choice.
+    """
     reads = [one for one in ast.walk(tree) if isinstance(one, ast.Name) and one.id == own]
     switches = [
-        (switch, {id(part) for each in (*one.body, *one.orelse) for part in ast.walk(each)})
+        (switch, {id(part) for each in _if_on(one) for part in ast.walk(each)})
         for one in ast.walk(tree)
         if isinstance(one, ast.If)
         for switch in re.findall(r"\bself\.\w+", ast.unparse(one.test))[:1]
     ]
     behind = [next((name for name, held in switches if id(one) in held), "") for one in reads]
     return behind[0] if behind and all(behind) else ""
+
+
+def _if_on(one: ast.If) -> list[ast.stmt]:
+    """Return the statements that run where what is tested is on."""
+    is_denied = isinstance(one.test, ast.UnaryOp) and isinstance(one.test.op, ast.Not)
+    return one.orelse if is_denied else one.body
 
 
 def hides_later(probe: Probe, adapter: Adapter) -> str:
