@@ -170,5 +170,5 @@ def _left_out(name: str, component: str, provided: Collection[str]) -> str:
     kinds = {one: kind for kind, one in MODELS.items()}
     needed = f"{kinds[component]} model" if component in kinds else f"{component} of its own"
     other = [kind for one, kind in kinds.items() if component in kinds and one in provided]
-    advice = f" It provides a {other[0]} model, which --model {other[0]} trains." if other else ""
+    advice = f" --model {other[0]} trains the one that it provides." if other else ""
     return f"{name} provides no {needed} and was left out.{advice}"

@@ -63,7 +63,7 @@ def test_the_kind_of_a_model_that_is_left_out_is_named():
     recipes = {"language_model": PLAIN.recipes["language_model"]}
     alone = type(PLAIN)(name="alone", title="a", choices=PLAIN.choices, recipes=recipes)
     (note,) = learn(alone, task="copy", steps=1).notes
-    assert note.endswith("It provides a decoder-only model, which --model decoder-only trains.")
+    assert note.endswith("left out. --model decoder-only trains the one that it provides.")
 
 
 def test_shared_norms_of_an_encoder_stay_equal():

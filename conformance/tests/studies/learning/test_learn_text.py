@@ -82,7 +82,8 @@ def test_a_backend_without_a_decoder_only_model_is_left_out(capsys):
     asked = {"steps": 1, "d_model": 8, "heads": 2, "validation": 20, "batch": 4}
     found = learn(without, PLAIN, length=5, **TEXT, **asked)
     assert found.backends == ("plain",)
-    assert "without provides no decoder-only model and was left out." in found.notes
+    said = "without provides no decoder-only model and was left out."
+    assert any(note.startswith(said) for note in found.notes)
     show(Console(width=80), found)
     assert "decoder-only model width 8" in " ".join(capsys.readouterr().out.split())
 
