@@ -44,10 +44,16 @@ def size_by_use(thing: Any, own: str, default: Any = inspect.Parameter.empty) ->
     """Return the size that the argument `own` of the class `thing` is by its uses, "" for none.
 
     It is the width of a table or of a norm, the number of rows of a table, or that of layers; or
-    what the constructor of a part takes it as. Its `default` is none or a whole number then.
+    what the constructor of a part takes it as. Its `default` is none or a whole number then. Rows
+    are no vocabulary next to an argument that is one by its name.
     """
     counted = default is inspect.Parameter.empty or (type(default) is int and default > 1)
-    return _only(_sizes(thing, own, 0)) if counted and not _NO_SIZE.search(own) else ""
+    if not counted or _NO_SIZE.search(own):
+        return ""
+    found = _only(_sizes(thing, own, 0))
+    names = list(constructor_arguments(thing))
+    named = {_named_size(one, names) for one in names if one != own}
+    return "" if found == "target_vocabulary" and found in named else found
 
 
 USED = ("d_model", "heads", "d_ff", "layers")
