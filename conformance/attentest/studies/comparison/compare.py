@@ -10,7 +10,13 @@ from attentest.analysis.identify.finding import same
 from attentest.harness.scripted import STEPWISE
 from attentest.results.text import line
 from attentest.studies.comparison.account import Account
-from attentest.studies.comparison.example import EXAMPLES, BadExample, Example, suited
+from attentest.studies.comparison.example import (
+    EXAMPLES,
+    BadExample,
+    Example,
+    demand_shared_masks,
+    suited,
+)
 from attentest.studies.comparison.explaining import Known, explained, room
 from attentest.studies.comparison.notes import cuts, notes
 from attentest.studies.comparison.participant import account, local, recording
@@ -83,6 +89,7 @@ def side_by_side(
     )
     components = common(accounts) if len(accounts) > 1 else ()
     limits = {name: one.limits for name, one in accounts.items()}
+    demand_shared_masks(components, limits)
     fitted = suited(example, components).fitted(limits).in_shared_precision(limits)
     recordings, failed = gather(
         {

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from attentest.harness.errors import AttentestError
-from attentest_spec import Limits, Sizes
+from attentest_spec import COMPONENTS, Limits, Sizes
 from attentest_spec.contract import MASK_KINDS
 from attentest_spec.names import UnknownName, require
 
@@ -71,13 +71,6 @@ class Example:
                 raise BadExample(
                     f"They cannot be compared at one size: the inner layer of {name} is "
                     f"{one.inner} times as wide as its model, and that of another is not."
-                )
-        masks = {name: one.masks for name, one in limits.items() if one.masks}
-        for (name, own), (other, others) in combinations(masks.items(), 2):
-            if not {*own} & {*others}:
-                raise BadExample(
-                    f"They cannot be compared with one mask: {name} takes {_kinds(own)}, and "
-                    f"{other} takes {_kinds(others)}. Compare each with `paper`."
                 )
         return fitted
 
@@ -149,12 +142,28 @@ EXAMPLES: Mapping[str, Example] = {
 """The examples that go by a name."""
 
 
+DECODER_ONLY = ("causal_layer", "language_model")
+
+
+def demand_shared_masks(components: Collection[str], limits: Mapping[str, Limits]) -> None:
+    """Raise :class:`BadExample` where `components` get a mask, and two backends share no kind."""
+    get_masks = any(
+        "mask" in own
+        for one in components
+        if one not in DECODER_ONLY  # those are called without a mask
+        for own in COMPONENTS[one].inputs
+    )
+    for (name, first), (other, second) in combinations(limits.items(), 2) if get_masks else ():
+        if first.masks and second.masks and not {*first.masks} & {*second.masks}:
+            raise BadExample(
+                f"They cannot be compared with one mask: {name} takes {_kinds(first.masks)}, and "
+                f"{other} takes {_kinds(second.masks)}. Compare each with `paper`."
+            )
+
+
 def _kinds(masks: Collection[str]) -> str:
     """Return what kinds of masks are taken, as a reader says it."""
     return " or ".join("no mask" if kind == "none" else f"{kind} masks" for kind in masks)
-
-
-DECODER_ONLY = ("causal_layer", "language_model")
 
 
 def suited(given: Example, components: Collection[str]) -> Example:

@@ -104,7 +104,8 @@ def _of_precision(found: Recording, choices: Choices, example: Example) -> float
     exact = of_oracle(choices, components, replace(example, precision="float64"))
     size = max((largest(step.output) for step in found.values()), default=0.0)
     apart = _finite(furthest(found, exact, example))
-    return BOUND + 4 * _SAFETY * max(apart, epsilon(example.precision) * _finite(size))
+    # Each step adds a rounding of its own to those of the weights and the inputs.
+    return BOUND + 4 * _SAFETY * max(apart, epsilon(example.precision) * size)
 
 
 def _finite(difference: float) -> float:

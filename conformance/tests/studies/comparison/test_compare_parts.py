@@ -6,8 +6,10 @@ import pytest
 from compared import ONE_LAYER, SMALL, believed, choices_in, part_of, plain, trusted
 from torch import nn
 
+from attentest.harness.description import Facts
 from attentest.studies.comparison import BOUND, EQUAL, EXPLAINED, BadExample
 from attentest.studies.comparison.compare import side_by_side
+from attentest.studies.cost import Plan
 from attentest_spec import COMPONENTS, Limits, Place
 from attentest_spec.torch import Recipe, TorchBackend
 
@@ -46,12 +48,22 @@ def test_backends_without_a_common_part_are_refused():
         believed(part_of(plain(), "encoder"), part_of(plain(), "decoder"))
 
 
-def test_masks_that_no_other_takes_are_named():
-    layer = part_of(plain(), "encoder_layer")
+def of_masks(component):
+    """Return two backends of `component` alone that share no kind of masks."""
+    alone = part_of(plain(), component)
     masks = (("causal",), ("none", "padding"))
-    first, other = (replace(layer, limits=replace(layer.limits, masks=one)) for one in masks)
+    return [replace(alone, limits=replace(alone.limits, masks=one), name=one[0]) for one in masks]
+
+
+def test_masks_that_no_other_takes_are_named():
     with pytest.raises(BadExample, match=r"takes causal masks, and .* takes no mask or padding"):
-        believed(first, other)
+        believed(*of_masks("encoder_layer"))
+
+
+def test_masks_count_only_where_a_component_gets_one():
+    assert believed(*of_masks("feed_forward")).explained
+    facts = {name: Facts.of(one) for name, one in zip("ab", of_masks("feed_forward"), strict=True)}
+    assert Plan().fitted(facts).component == "feed_forward"
 
 
 def test_loops_over_tokens_are_not_followed():
