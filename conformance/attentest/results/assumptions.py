@@ -18,6 +18,7 @@ _DOUBTFUL = (
     "it makes of its ids is inverted",
     "they do not follow on those in the cache",
     "which nothing says: with it",
+    "assumed as nothing says it",
     "judged without that mask",
     "is held and not called",
     "held and not used",

@@ -1,5 +1,6 @@
 """Masks whose meaning no word says and no probing call shows exactly."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -126,3 +127,17 @@ def test_a_mask_that_hides_in_part_or_nothing_is_a_violation(
     backend = adapted(tmp_path, "Attention", code(scores, weights))
     assert said in "\n".join(backend.understood)
     assert broken(backend, FORMULA, "multi_head_attention.masked-keys-ignored")
+
+
+def test_a_mask_that_blocks_is_assumed_where_no_word_says_it(tmp_path: Path) -> None:
+    hides, assumed = HIDES.replace("FILL", "float('-inf')"), "assumed as nothing says it"
+    backend = adapted(tmp_path, "Attention", code(hides))
+    assert any("True blocks" in one and assumed in one for one in backend.assumed)
+    assert broken(backend, FORMULA) == []
+    for documented in (
+        re.sub(r"\bmask\b", "key_padding_mask", code(hides)),
+        code(hides).replace("mask=None):", 'mask=None):\n        """mask: True is ignored."""'),
+        code(KEEPS.replace("FILL", "float('-inf')")),
+    ):
+        backend = adapted(tmp_path, "Attention", documented)
+        assert not any(assumed in one for one in backend.understood)

@@ -320,7 +320,7 @@ class _Mask:
         undecided = not shown and not meanings
         lean = undecided and leaning(self.probe, self.adapter, self.slot, self.keys)
         accepted = self._shown([lean])[1] if lean else accepted
-        how = _IN_PART if lean else masks.how_found(shown is not None, source)
+        how = _IN_PART if lean else masks.how_found(shown, source)
         return shown or accepted or masks.plain_style(meanings), how + about
 
     def _tried(self, meanings: Sequence[str]) -> tuple[Style | None, Style | None, str]:

@@ -308,6 +308,8 @@ def shapes_by_words(argument: str, words: str) -> tuple[str, ...]:
 
 NO_CONVENTION = "a probing call shows no convention"
 
+_NOT_DOCUMENTED = "; assumed as nothing says it, and a mistake if it is meant to allow"
+
 SAID = {
     "lengths": "says how many keys may be attended",
     "keep": "says what may be attended",
@@ -316,11 +318,13 @@ SAID = {
 }
 
 
-def how_found(shown: bool, source: str) -> str:
+def how_found(shown: Style | None, source: str) -> str:
     """Return how a convention was found: said by the user or by words, or shown by a call."""
+    if not source and shown is None:
+        return f"{NO_CONVENTION}: this one is the contract's"
     if not source:
-        contrary = f"{NO_CONVENTION}: this one is the contract's"
-        return "as a probing call shows" if shown else contrary
+        assumed = shown is not None and shown.meaning == "blocks"
+        return f"as a probing call shows{_NOT_DOCUMENTED * assumed}"
     by = {"you": "as you say", "ids": "where it is False, the id is pad"}.get(source, "")
     by = by or f"by its {source}"
     return by if shown else f"{by}; a probing call does not show it"
