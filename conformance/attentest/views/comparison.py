@@ -25,8 +25,11 @@ NUMBER = 9
 def show(console: Console, found: Comparison) -> None:
     """Print the choices, the reasons behind those that differ, the numbers and explanations."""
     if len(found.backends) > 1:
-        console.print(choices(found.choices, found.backends, console.width))
-        _say(console, "", OF_CHOICES, "", *reasons(found.choices), "")
+        rows = [row for row in found.choices if row.is_known]
+        console.print(choices(rows, found.backends, console.width))
+        left = len(found.choices) - len(rows)
+        unlisted = [f"{left} choices that none of them declares or shows are not listed."]
+        _say(console, "", OF_CHOICES, *unlisted[: bool(left)], "", *reasons(found.choices), "")
         for some in _batches(found, console.width):
             console.print(_steps(found, some))
             _say(console, "")

@@ -2,9 +2,10 @@
 
 import io
 import re
+from dataclasses import replace
 
 import pytest
-from compared import ONE_LAYER, plain, trusted
+from compared import ONE_LAYER, known, part_of, plain, trusted
 from rich.console import Console
 
 from attentest.results.wording import PAPER
@@ -70,6 +71,22 @@ def test_options_of_the_paper_are_not_headed_as_the_target_paper(columns):
     assert PAPER.split()[0] in lines
     headings = re.findall("<th[^>]*>(.*?)</th>", found._repr_html_())
     assert headings.count("paper") == 1
+
+
+def test_choices_that_no_backend_has_are_counted_and_not_listed():
+    declared = {one: {"activation": one} for one in ("relu", "gelu")}
+    small = {
+        name: known(replace(part_of(plain(**one), "feed_forward"), choices=one))
+        for name, one in declared.items()
+    }
+    found = side_by_side(small, ONE_LAYER)
+    lines = shown(found, 80)
+    listed = lines[: next(n for n, line in enumerate(lines) if line.startswith("* the"))]
+    assert any(line.startswith("*  activation") for line in listed)
+    assert not any("tying" in line or "router_scores" in line for line in listed)
+    number = len(found.choices) - sum(one.is_known for one in found.choices)
+    assert f"{number} choices that none of them declares or shows are not listed." in lines
+    assert "router_scores" not in found._repr_html_()
 
 
 def test_a_pair_in_short_tells_its_choices(many):

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from attentest.analysis.identify import Finding
+from attentest.analysis.identify import MEASURED, Finding
 from attentest_spec import CHOICES
 from attentest_spec.choices import Value
 from attentest_spec.clauses import clauses
@@ -26,6 +26,14 @@ class ChoiceRow:
     findings: tuple[Finding, ...]
     values: tuple[Value | None, ...]
     differs: bool
+
+    @property
+    def is_known(self) -> bool:
+        """Whether a backend declares an option or its numbers show one."""
+        return any(
+            one.declared is not None or one.status == MEASURED or not one.agrees
+            for one in self.findings
+        )
 
     @property
     def paper(self) -> Value | None:

@@ -88,6 +88,7 @@ class Comparison:
                 *("" if value is None else format_value(value) for value in row.values),
             )
             for row in self.choices
+            if row.is_known
         ]
         steps = [
             (row.step, *(None if one is None else f"{one:.2g}" for one in row.outputs))

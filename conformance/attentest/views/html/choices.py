@@ -24,6 +24,12 @@ class Cell:
     notes: tuple[str, ...] = ()
     mark: str = ""
 
+    @property
+    def is_known(self) -> bool:
+        """Whether the backend declares the option, or its numbers show or contradict one."""
+        declared = self.value is not None and "undeclared" not in self.notes
+        return declared or self.measured or self.mark in ("refuted", "undetermined")
+
 
 @dataclass(frozen=True)
 class Row:
@@ -54,11 +60,11 @@ def backends(material: Material, columns: Sequence[Column]) -> list[str]:
 
 
 def rows(material: Material, columns: Sequence[Column]) -> list[Row]:
-    """Return every choice in a run or a comparison, in their order."""
+    """Return the choices of runs and comparisons in their order, those that a backend has."""
     names = backends(material, columns)
     judged = {one.name: one for one in columns}
     found = _findings(material)
-    return [
+    every = [
         Row(
             name,
             choice["paper"],
@@ -69,6 +75,7 @@ def rows(material: Material, columns: Sequence[Column]) -> list[Row]:
         )
         for name, choice in _described(material).items()
     ]
+    return [row for row in every if any(cell.is_known for cell in row.cells)]
 
 
 def _described(material: Material) -> dict[str, Mapping[str, Any]]:
