@@ -21,6 +21,11 @@ class ExpertsConfig:
 
 
 @dataclass(kw_only=True)
+class HeadsConfig:
+    kind: str = "softmax"
+
+
+@dataclass(kw_only=True)
 class GPTConfig:
     block_size: int
     vocab_size: int
@@ -31,6 +36,12 @@ class GPTConfig:
     bias: bool = True
     places_config: PlacesConfig = field(default_factory=PlacesConfig)
     experts_config: ExpertsConfig | None = None
+    attn_config: dict | HeadsConfig | None = None
+
+    def __post_init__(self):
+        if self.attn_config is None:
+            self.attn_config = HeadsConfig()
+        assert isinstance(self.attn_config, dict | HeadsConfig)
 """
 OWN, MODEL = NANO.index("@dataclass\nclass GPTConfig"), NANO.index("class GPT(nn.Module)")
 SOURCE = NANO[:OWN].replace("from dataclasses import dataclass", "from own_sizes import GPTConfig")
@@ -40,7 +51,8 @@ SOURCE += NANO[MODEL:].replace(
 SOURCE = SOURCE.replace(
     "        self.config = config\n",
     "        self.config = config\n"
-    '        assert config.places_config.kind == "learned" and config.experts_config is None\n',
+    '        assert config.places_config.kind == "learned" and config.experts_config is None\n'
+    '        assert config.attn_config.kind == "softmax"\n',
 )
 
 
@@ -48,5 +60,6 @@ SOURCE = SOURCE.replace(
 def test_settings_of_another_class_stay_as_they_are(tmp_path: Path, later: str) -> None:
     (tmp_path / "own_sizes.py").write_text(later + OTHERS)
     backend = adapted(tmp_path, "GPT", SOURCE)
-    assert "places_config" not in backend.adapter.building.expression
+    expression = backend.adapter.building.expression
+    assert "places_config" not in expression and "attn_config" not in expression
     assert not broken(backend, "language_model.formula")

@@ -71,7 +71,10 @@ def has_own_settings(parameter: inspect.Parameter, made: Any) -> bool:
     kinds = (parameter.annotation, *get_args(parameter.annotation))
     if parameter.default is None:  # settings may be made of a dictionary
         typed = parameter.annotation is not parameter.empty
-        return typed and re.search(r"(?i)dict|mapping|any\b", str(parameter.annotation)) is None
+        words = str(parameter.annotation)
+        if re.search(rf"(?i)\w({'|'.join(_SETTINGS)})\b", words):
+            return True  # an object of a class of their own is made where none is given
+        return typed and re.search(r"(?i)dict|mapping|any\b", words) is None
     named = made is not None and made.__name__ in str(parameter.annotation)
     return not (named or any(made is one for one in kinds))
 
