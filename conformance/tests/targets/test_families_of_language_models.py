@@ -9,9 +9,11 @@ from attentest.targets.adapt.reading import Reading
 from attentest.targets.language_models.numbers.linears import Linear
 from attentest.targets.language_models.numbers.networks import _says_otherwise
 from attentest.targets.language_models.numbers.places import View
+from attentest.targets.language_models.profiles import nearest, spoken
 from attentest.targets.language_models.recognition import is_language_model
 from attentest.targets.members import members
 from attentest_spec import Place
+from attentest_spec.profiles import PROFILES
 
 SOURCE = """
 import torch
@@ -103,3 +105,14 @@ def test_names_of_gates_are_those_of_the_other_map(gate: str, inner: str, otherw
         for role, name in (("gate", gate), ("inner", inner))
     }
     assert _says_otherwise(maps) is otherwise
+
+
+def test_choices_that_differ_from_a_profile_are_listed_the_unusual_first() -> None:
+    llama = {**PROFILES["llama"].choices, "rotary_base": 10000.0, "rms_cast": "unspecified"}
+    assert (nearest(llama), spoken(llama, "llama")) == ("llama", "llama")
+    outside = {**llama, "projection_bias": "present", "rms_epsilon_place": "added-to-rms"}
+    listed = "llama with rms_epsilon_place=added-to-rms, projection_bias=present"
+    assert spoken(outside, "llama") == listed
+    assert spoken({**PROFILES["gpt2"].choices, "norm_variance": "unbiased"}, "gpt2") == (
+        "gpt2 with norm_variance=unbiased"
+    )
