@@ -23,7 +23,6 @@ from attentest.targets.adapt.advice.switches_off import with_switches_off
 from attentest.targets.adapt.advice.trials import answered, switched
 from attentest.targets.adapt.arrays import read_by_library
 from attentest.targets.adapt.assumptions.choices import (
-    FIXED_DROPOUT,
     IDLE_DROPOUT,
     assumed_of_code,
     chosen,
@@ -35,6 +34,8 @@ from attentest.targets.adapt.assumptions.choices import (
 )
 from attentest.targets.adapt.assumptions.devices import limited
 from attentest.targets.adapt.assumptions.epsilons import given_for_none
+from attentest.targets.adapt.assumptions.halves import exchanged_halves
+from attentest.targets.adapt.assumptions.of_limits import of_limits
 from attentest.targets.adapt.assumptions.precisions import single_alone
 from attentest.targets.adapt.assumptions.shrunk_gradients import demand_whole_gradients
 from attentest.targets.adapt.assumptions.unread import with_unread
@@ -48,7 +49,6 @@ from attentest.targets.adapt.encoders.otherwise import explained_otherwise
 from attentest.targets.adapt.encoders.part_mistake import demand_usual
 from attentest.targets.adapt.encoders.tokens import stack_of
 from attentest.targets.adapt.limits import (
-    SEVERAL,
     built,
     ignores_dropout,
     is_random_without_dropout,
@@ -365,8 +365,8 @@ def _adapted(code: Code, reading: Reading) -> Adapted:
         *constants.assumed(code.constants),
         *unusual(declared, reading, code),
         *([single.sentence] if single else []),
-        *[SEVERAL] * (backend.limits.fewest_heads > 1),
-        *[FIXED_DROPOUT] * backend.limits.fixed_dropout,
+        *of_limits(backend.limits),
+        *exchanged_halves(probe.built, found.table),
         *([code.wrapper.sentence] if code.wrapper is not None else []),
         *[IDLE_DROPOUT] * (backend.limits.dropout and ignores_dropout(code, probe, adapter)),
     )

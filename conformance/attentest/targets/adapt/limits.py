@@ -162,12 +162,6 @@ def takes_lengths(adapter: Adapter) -> bool:
     return any(one.meaning == "lengths" for one in adapter.styles.values())
 
 
-SEVERAL = (
-    "assumed that one head is another design: it is refused, or some parameters are left out. It "
-    "is judged with two heads and more"
-)
-
-
 def is_random_without_dropout(probe: Probe, adapter: Adapter) -> bool:
     """Say whether what `probe` holds gives other outputs at each call in training mode."""
     given = {**probe.given(adapter, keys=5), **any_masks(adapter)}

@@ -10,13 +10,14 @@ import torch
 
 from attentest.targets.adapt.advice.scale_words import demand_documented_scales
 from attentest.targets.adapt.assumptions.choices import (
-    FIXED_DROPOUT,
     chosen,
     declared_choices,
     denied_by_call,
 )
+from attentest.targets.adapt.assumptions.halves import exchanged_halves
+from attentest.targets.adapt.assumptions.of_limits import of_limits
 from attentest.targets.adapt.assumptions.shrunk_gradients import demand_whole_gradients
-from attentest.targets.adapt.limits import SEVERAL, said_of
+from attentest.targets.adapt.limits import said_of
 from attentest.targets.adapt.parameters.telling import lines, packed
 from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.adapt.reading import Reading, Unclear
@@ -313,11 +314,10 @@ def _told(adapter: LanguageAdapter, doubts: list[str], reading: Reading) -> Adap
     assumptions += adapter.building.doubts
     assumptions += [SINGLE] * ("float64" not in adapter.limits.precisions)
     assumptions += never_trained(adapter.building, adapter.call)
-    assumptions += [FIXED_DROPOUT] * adapter.limits.fixed_dropout
-    assumptions += [SEVERAL] * (adapter.limits.fewest_heads > 1)
+    assumptions += [*of_limits(adapter.limits), *windows.windows_left(adapter.building)]
+    assumptions += exchanged_halves(probe_of(adapter.building, PROBE), adapter.table)
     assumptions += [PLACES_GIVEN] * (adapter.cached is not None and adapter.cached.places)
     assumptions += [NEW_ALONE] * (getattr(adapter.cached, "joined", None) is not None)
-    assumptions += windows.windows_left(adapter.building)
     missing = list(filter(None, [_ungiven(adapter)]))
     said = (
         f"{adapter.name} is judged as language_model",

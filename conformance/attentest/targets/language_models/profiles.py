@@ -7,7 +7,6 @@ from attentest_spec import Choices
 from attentest_spec.choices import Value
 from attentest_spec.profiles import PROFILES
 
-
 _COMMON = (
     "norm_epsilon_place",
     "norm_variance",

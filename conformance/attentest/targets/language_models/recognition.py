@@ -62,7 +62,7 @@ def is_language_model(thing: Any, reading: Reading, name: str) -> bool:
         return False
     named = named or _goes_on(thing)
     more = _may_hold_cache(thing) or hasattr(thing, "generate")
-    held = named or (more and _TABLE.search(_source(thing)) is not None)
+    held = named or (more and not fills and _TABLE.search(_source(thing)) is not None)
     try:
         built, _, call = called(thing, own, reading)
     except Unclear as question:  # what cannot be read is asked about as that

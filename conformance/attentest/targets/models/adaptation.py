@@ -18,7 +18,6 @@ from attentest.targets.adapt import trust
 from attentest.targets.adapt.advice.head_numbers import with_number_of_heads
 from attentest.targets.adapt.advice.scale_words import demand_documented_scales
 from attentest.targets.adapt.assumptions.choices import (
-    FIXED_DROPOUT,
     assumed_of_call,
     chosen,
     declared_choices,
@@ -26,6 +25,7 @@ from attentest.targets.adapt.assumptions.choices import (
     named,
     pairs,
 )
+from attentest.targets.adapt.assumptions.of_limits import of_limits
 from attentest.targets.adapt.limits import (
     least_width,
     said_of,
@@ -289,7 +289,7 @@ def _measured(adapter: Adapter, found: FoundTable, reading: Reading) -> AdaptedW
     if not reading.strict:
         limits = with_rounded_heads(_backend(adapter, ()), choices, explained)
         adapter = replace(adapter, limits=limits)
-    fixed = [FIXED_DROPOUT] * adapter.limits.fixed_dropout
+    fixed = of_limits(adapter.limits)
     outside = OUTSIDE if adapter.is_surrounded else ()
     own = {name: one for name, one in choices.items() if name not in outside}
     if ONE_TABLE in adapter.building.doubts:

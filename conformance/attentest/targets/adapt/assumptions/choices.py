@@ -18,10 +18,6 @@ from attentest.targets.unjudged import names_alibi
 from attentest_spec import CHOICES
 from attentest_spec.choices import Value
 
-FIXED_DROPOUT = (
-    "assumed that the rate of some dropout is fixed, as training at a rate of 0 shows: if it is "
-    "meant to follow an argument, this is a mistake, and --strict reports it"
-)
 IDLE_DROPOUT = (
     "assumed that its rate of dropout is meant for nothing here: in training, at a rate of 0.5, "
     "two calls give the same numbers; if it is meant to drop some, this is a mistake"
