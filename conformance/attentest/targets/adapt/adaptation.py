@@ -34,8 +34,8 @@ from attentest.targets.adapt.assumptions.choices import (
 )
 from attentest.targets.adapt.assumptions.devices import limited
 from attentest.targets.adapt.assumptions.epsilons import given_for_none
-from attentest.targets.adapt.assumptions.halves import exchanged_halves
 from attentest.targets.adapt.assumptions.of_limits import of_limits
+from attentest.targets.adapt.assumptions.packed_names import exchanged
 from attentest.targets.adapt.assumptions.precisions import single_alone
 from attentest.targets.adapt.assumptions.shrunk_gradients import demand_whole_gradients
 from attentest.targets.adapt.assumptions.unread import with_unread
@@ -366,7 +366,7 @@ def _adapted(code: Code, reading: Reading) -> Adapted:
         *unusual(declared, reading, code),
         *([single.sentence] if single else []),
         *of_limits(backend.limits),
-        *exchanged_halves(probe.built, found.table),
+        *exchanged(probe.built, found.table),
         *([code.wrapper.sentence] if code.wrapper is not None else []),
         *[IDLE_DROPOUT] * (backend.limits.dropout and ignores_dropout(code, probe, adapter)),
     )

@@ -14,8 +14,8 @@ from attentest.targets.adapt.assumptions.choices import (
     declared_choices,
     denied_by_call,
 )
-from attentest.targets.adapt.assumptions.halves import exchanged_halves
 from attentest.targets.adapt.assumptions.of_limits import of_limits
+from attentest.targets.adapt.assumptions.packed_names import exchanged
 from attentest.targets.adapt.assumptions.shrunk_gradients import demand_whole_gradients
 from attentest.targets.adapt.limits import said_of
 from attentest.targets.adapt.parameters.telling import lines, packed
@@ -315,7 +315,7 @@ def _told(adapter: LanguageAdapter, doubts: list[str], reading: Reading) -> Adap
     assumptions += [SINGLE] * ("float64" not in adapter.limits.precisions)
     assumptions += never_trained(adapter.building, adapter.call)
     assumptions += [*of_limits(adapter.limits), *windows.windows_left(adapter.building)]
-    assumptions += exchanged_halves(probe_of(adapter.building, PROBE), adapter.table)
+    assumptions += exchanged(probe_of(adapter.building, PROBE), adapter.table)
     assumptions += [PLACES_GIVEN] * (adapter.cached is not None and adapter.cached.places)
     assumptions += [NEW_ALONE] * (getattr(adapter.cached, "joined", None) is not None)
     missing = list(filter(None, [_ungiven(adapter)]))

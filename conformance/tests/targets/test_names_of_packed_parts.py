@@ -1,4 +1,4 @@
-"""Packed maps of gated networks whose halves are named in the code."""
+"""Packed maps whose parts have names in the code."""
 
 from pathlib import Path
 
@@ -50,4 +50,14 @@ def test_halves_of_decoder_only_models_are_read_as_well(tmp_path: Path) -> None:
     for form, number in (("gate * F.gelu(up)", 1), ("up * F.gelu(gate)", 0)):
         backend = adapted(tmp_path, "TransformerWrapper", named.replace("FORM", form))
         said = [one for one in backend.assumed if "assumed that up is the gate of GEGLU" in one]
+        assert len(said) == number
+
+
+def test_another_order_of_queries_keys_and_values_is_an_assumption(tmp_path: Path) -> None:
+    source = (SUPPORT / "wild_language_models" / "nano.py").read_text()
+    assert source.count("q, k, v = self.c_attn(x).split") == 1
+    other = source.replace("q, k, v = self.c_attn(x).split", "q, v, k = self.c_attn(x).split")
+    for code, number in ((source, 0), (other, 1)):
+        backend = adapted(tmp_path, "GPT", code)
+        said = [one for one in backend.assumed if "holds query, value, key, one after" in one]
         assert len(said) == number

@@ -1,4 +1,4 @@
-"""Halves of a packed map whose names in the code say the roles of each other."""
+"""Packed maps whose parts are named in the code as other parts than the numbers show."""
 
 import inspect
 import re
@@ -17,16 +17,44 @@ _SENTENCE = (
 _HALVES = re.compile(
     r"^\s*(\w+)\s*,\s*(\w+)\s*=[^=].*\b(?:chunk|split|tensor_split|unbind)\(", re.MULTILINE
 )
+_SPANS = ("query", "key", "value")
+_ORDER = (
+    "assumed that {name} holds {order}, one after the other, as the numbers show: a mistake if "
+    f"{', '.join(_SPANS)} is meant"
+)
 
 
-def exchanged_halves(module: object, table: Table) -> list[str]:
-    """Return what is assumed of gates whose halves are named the other way round in the code."""
-    if not isinstance(module, nn.Module):
-        return []
-    return list(dict.fromkeys(_exchanged(module, table)))
+def exchanged(module: object, table: Table) -> list[str]:
+    """Return what is assumed of parts of packed maps that are not those that names say.
+
+    These are halves of which the one that is activated is not the one called gate, and queries,
+    keys and values in another order than the usual one.
+    """
+    halves = _exchanged_halves(module, table) if isinstance(module, nn.Module) else ()
+    return list(dict.fromkeys([*halves, *_exchanged_spans(table)]))
 
 
-def _exchanged(module: nn.Module, table: Table) -> Iterator[str]:
+def _exchanged_spans(table: Table) -> Iterator[str]:
+    roles: dict[str, dict[int, str]] = {}
+    for name, place in table.items():
+        role = name.removesuffix(".weight").rpartition(".")[2]
+        if isinstance(place, Place) and role in _SPANS and (number := _third(place)) is not None:
+            roles.setdefault(place.name.removesuffix(".weight"), {})[number] = role
+    for packed, found in roles.items():
+        order = [found.get(number, "") for number in range(len(_SPANS))]
+        is_named = "".join(one[:1] for one in order) in packed.rpartition(".")[2].lower()
+        if sorted(order) == sorted(_SPANS) and order != [*_SPANS] and not is_named:
+            yield _ORDER.format(name=packed, order=", ".join(order))
+
+
+def _third(place: Place) -> int | None:
+    """Return which third of a packed parameter a place is, None for other places."""
+    if place.span:
+        return _SPANS.index(place.span)
+    return place.part[0] if place.part and place.part[1] == len(_SPANS) else None
+
+
+def _exchanged_halves(module: nn.Module, table: Table) -> Iterator[str]:
     modules = dict(module.named_modules())
     for name, gate in table.items():
         role = re.search(r"(?:^|\.)(gate)(?:\.weight)?$", name)
