@@ -109,7 +109,7 @@ def formula_verdict(folder: Path, code: str):
     ("old", "new", "line", "computed"),
     [
         ("return x + self.down(", "return self.down(", "return self.down(", "without the residual"),
-        ("x = x + self.attention(", "x = self.attention(", "h = self.norm2(x)", "without the res"),
+        ("x = x + self.attention(", "x = self.attention(", "x = self.attention(", "without the r"),
         (".tril()", ".tril(1)", ".tril(1)", "one after it too"),
         (
             "h = self.norm2(x)",

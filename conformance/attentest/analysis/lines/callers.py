@@ -64,7 +64,8 @@ def makers_of_branch(alignment: Alignment, operation: Operation, wrong: Step) ->
     """Return the lines that made what `operation` takes and knew the residual input that it lacks.
 
     `wrong` is the step that it lacks. There are none where it is no residual sum, and where the
-    line that takes the branch knows the residual input too.
+    line that takes the branch knows the residual input too. Calls that both lines are part of could
+    not add it.
     """
     if not is_residual_sum(wrong):
         return []
@@ -73,8 +74,12 @@ def makers_of_branch(alignment: Alignment, operation: Operation, wrong: Step) ->
         missing = {one.number for one in wrong.inputs} - taken
         if value.made is None or len(missing) != 1:
             continue
-        if not any(True for _ in knowing(alignment, operation, missing, bound=True)):
-            return [place for _, place in knowing(alignment, value.made, missing, bound=True)]
+        takes, made = (
+            [place for _, place in knowing(alignment, one, missing, bound=True)]
+            for one in (operation, value.made)
+        )
+        if all(place in value.made.places for place in takes):
+            return [place for place in made if place not in operation.places]
     return []
 
 
