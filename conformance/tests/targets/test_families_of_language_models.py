@@ -82,6 +82,17 @@ def test_family_in_a_name_says_what_a_model_with_a_given_mask_is(
     assert is_language_model(made, Reading(), name) is is_one
 
 
+@pytest.mark.parametrize(("name", "is_one"), [("BertModel", False), ("TextModel", True)])
+def test_body_with_a_cache_that_fills_in_tokens_is_no_decoder_only_model(
+    name: str, is_one: bool, tmp_path: Path
+) -> None:
+    path = saved(tmp_path, name)
+    body = path.read_text(encoding="utf-8").replace("self.head(self.norm(x))", "self.norm(x)")
+    body = body.replace("(self, ids, mask=None)", "(self, ids, mask=None, past_key_values=None)")
+    path.write_text(body, encoding="utf-8")
+    assert is_language_model(getattr(file_modules.load(path), name), Reading(), name) is is_one
+
+
 def test_model_of_a_family_is_judged_with_its_head(tmp_path: Path) -> None:
     facts = {one.name: one for one in members(str(saved(tmp_path, "MiniLlamaModel"))) or []}
     assert facts["MiniLlamaModel"].component == "language_model"
