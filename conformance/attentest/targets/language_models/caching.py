@@ -12,7 +12,7 @@ from attentest.targets.adapt.components import squashed
 from attentest.targets.adapt.names import words
 from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.caches import SIZE_NAMES
-from attentest.targets.language_models.argument_names import CACHES, STARTS, counts
+from attentest.targets.language_models.argument_names import STARTS, caches_named, counts
 from attentest.targets.language_models.calling import Call, probe_tokens
 from attentest.targets.language_models.steps.sources import (
     JOINED,
@@ -180,8 +180,7 @@ class Cached:
 
 def cache_argument(model: nn.Module) -> str:
     """Return the argument of a model that takes a cache, "" for none."""
-    named = {squashed(one): one for one in signature_of(model).parameters}
-    return next((named[one] for one in CACHES if one in named), "")
+    return next(iter(caches_named(signature_of(model).parameters)), "")
 
 
 def held_by_model(model: nn.Module) -> Iterator[Cached]:
