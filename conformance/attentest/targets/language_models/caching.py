@@ -106,7 +106,7 @@ class Cached:
 
     @property
     def _emptied(self) -> str:
-        """How a model that holds its cache is continued, where it takes no number of tokens."""
+        """The phrase on a held cache whose model takes no number of tokens, "" for any other."""
         return "" if self.counted else f", with {self.flag}=True, and emptied by {self.start}"
 
     def source(self, call: Call) -> str:
