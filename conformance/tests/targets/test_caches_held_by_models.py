@@ -172,7 +172,7 @@ def test_switch_is_off_where_it_is_given_as_that(tmp_path: Path) -> None:
     assert tuple(backend.components) == ("language_model",)
 
 
-def test_switch_without_a_method_that_empties_the_cache_is_left_alone() -> None:
+def test_switch_without_a_method_that_empties_or_with_positions_is_left_alone() -> None:
     class Held(nn.Module):
         def forward(self, ids: Tensor, use_cache: bool = False) -> Tensor: ...
 
@@ -181,5 +181,11 @@ def test_switch_without_a_method_that_empties_the_cache_is_left_alone() -> None:
     class Emptied(Held):
         def reset_kv_cache(self) -> None: ...
 
-    assert not list(held_by_switch(Held()))
+    class Placed(Emptied):
+        def forward(self, ids: Tensor, use_cache: bool = False, cur: int = 0) -> Tensor: ...
+
+    class PlacedByName(Emptied):
+        def forward(self, ids: Tensor, use_cache: bool = False, pos: object = None) -> Tensor: ...
+
+    assert not [one for made in (Held, Placed, PlacedByName) for one in held_by_switch(made())]
     assert [one.start for one in held_by_switch(Emptied())] == ["model.reset_kv_cache()"]

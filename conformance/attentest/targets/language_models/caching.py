@@ -14,7 +14,12 @@ from attentest.targets.adapt.components import squashed
 from attentest.targets.adapt.names import words
 from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.caches import SIZE_NAMES
-from attentest.targets.language_models.argument_names import STARTS, caches_named, counts
+from attentest.targets.language_models.argument_names import (
+    STARTS,
+    caches_named,
+    counts,
+    takes_more,
+)
 from attentest.targets.language_models.calling import Call, probe_tokens
 from attentest.targets.language_models.steps.sources import (
     JOINED,
@@ -31,6 +36,7 @@ _FLAGS = words("usecache returncache returnkv returnpast usekvcache returnkvcach
 _SWITCHES = (*_FLAGS, *words("caching withcache cached usekv"))
 _EMPTIES = re.compile(r"(?i)(reset|clear|empty|flush)(_?(kv)?_?(caches?|kv|state))?$")
 """Names of methods that empty the cache that a model holds."""
+_PLACES = re.compile(r"(?i)pos|offset|start|step|index|idx_|before|len")
 _MAKES = tuple(words("make init new empty create allocate alloc"))
 _RESULTS = ("past", "cache", "present", "kv")
 """Parts of names of results that hold a cache."""
@@ -208,11 +214,12 @@ def held_by_model(model: nn.Module) -> Iterator[Cached]:
 def held_by_switch(model: nn.Module) -> Iterator[Cached]:
     """Yield the ways in which a model may be continued that holds its cache and counts its tokens.
 
-    A switch of its call, which is off by default, says that it does, and a method empties it.
+    A switch of its call, which is off by default, says that it does, and a method empties it. No
+    other argument may say where the new tokens are.
     """
     own = signature_of(model).parameters
     flags = [name for name, one in own.items() if squashed(name) in _SWITCHES and not one.default]
-    if any(squashed(one) in STARTS for one in own):
+    if counts(model) or takes_more(model) or any(map(_PLACES.search, own)):
         return
     for flag, name in product(flags, dir(type(model))):
         if _EMPTIES.match(name) and _arguments(getattr(model, name, None)) == "":
