@@ -36,7 +36,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
-from itertools import islice
+from itertools import islice, takewhile
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -116,9 +116,16 @@ def _folder_of_imports(file: Path, folder: Path) -> Path:
             if any(_files_of(up, top) for up in places) or _is_known(top):
                 continue
             above = next((one for one in upwards(folder) if _files_of(one, top)), None)
-            if above is not None:
+            if (above := above or _around(folder, top)) is not None:
                 return above
     return folder
+
+
+def _around(folder: Path, top: str) -> Path | None:
+    """Return the folder that holds the one called `top` in which `folder` is, None for none."""
+    inner = [folder, *folder.parents[: _UPWARDS - 1]]
+    near = list(takewhile(lambda one: one.name.isidentifier(), inner))
+    return next((one.parent for one in near if one.name == top), None)
 
 
 def upwards(folder: Path) -> Iterator[Path]:

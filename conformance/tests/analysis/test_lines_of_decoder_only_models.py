@@ -136,3 +136,33 @@ def test_correct_model_has_no_line(tmp_path: Path) -> None:
     verdict = formula_verdict(tmp_path, CODE)
     assert verdict.status is Status.PASS
     assert verdict.location is None
+
+
+NETWORK = """
+class Network(nn.Module):
+    def __init__(self, width, hidden):
+        super().__init__()
+        self.up, self.down = nn.Linear(width, hidden), nn.Linear(hidden, width)
+
+    def forward(self, x):
+        rows = self.up.weight.T
+        return self.down(F.gelu(x @ rows + self.up.bias))
+
+
+class Block("""
+PARTS = "self.up, self.down = nn.Linear(width, hidden), nn.Linear(hidden, width)\n"
+OWN = edited(
+    CODE.replace(PARTS, "self.network = Network(width, hidden)\n"),
+    ("\nclass Block(", NETWORK),
+    ("h = self.norm2(x)\n        return", "return"),
+    ("self.down(F.gelu(self.up(h)))", "self.network(self.norm2(x))"),
+)
+
+
+@pytest.mark.proof
+def test_call_that_gives_a_network_its_input_without_a_norm_is_to_blame(tmp_path: Path) -> None:
+    """The network makes other values of its weights, and they are right."""
+    wrong = ("self.network(self.norm2(x))", "self.network(x)")
+    location = formula_verdict(tmp_path, edited(OWN, wrong)).location
+    assert location is not None
+    assert "return x + self.network(x)" in location.code

@@ -1,5 +1,6 @@
 """Decoder-only models with caches in different published styles, read without an option."""
 
+import inspect
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from attentest.judging.bench import Bench
 from attentest.judging.judge import judge
 from attentest.results.verdict import Status, Verdict
 from attentest.targets.adapt import Unclear
+from attentest.targets.language_models.argument_names import caches_named
 from attentest.targets.whole import AdaptedWhole
 from attentest_spec import Backend
 
@@ -208,3 +210,38 @@ def test_steps_of_another_number_of_tokens_are_a_question(tmp_path: Path) -> Non
     (tmp_path / "static_buffer.py").write_text(wrong)
     with pytest.raises(Unclear, match="gone"):
         attentest.adapted(str(tmp_path / "static_buffer.py:DecoderLM"))
+
+
+def called_by(name: str, folder: Path, *edits: tuple[str, str]) -> str:
+    """Return the target of a model whose argument for a cache is called `name`, after `edits`."""
+    source = (WILD / "nano_past.py").read_text()
+    for old, new in edits:
+        assert old in source
+        source = source.replace(old, new)
+    (folder / "nano_past.py").write_text(source.replace("past_key_values", name))
+    return f"{folder / 'nano_past.py'}:GPT"
+
+
+@pytest.mark.proof
+def test_argument_with_a_word_for_caches_is_continued(tmp_path: Path) -> None:
+    assert_conforms(called_by("past_kv_list", tmp_path), "cache=past_kv_list, begun without one")
+
+
+@pytest.mark.proof
+def test_mistake_in_a_cache_of_any_name_is_detected(tmp_path: Path) -> None:
+    wrong = ("att = att.masked", "att = att if layer_past else att.masked")
+    backend = attentest.adapted(called_by("layer_caches", tmp_path, wrong))
+    bench = Bench.for_status(backend, effort=0.1)
+    assert judge(bench, "language_model.cached-chunks").status.fails_run
+
+
+def test_words_about_a_cache_are_no_cache() -> None:
+    def none(
+        use_cache=None, cache_position=None, past_len=None, kv_mask=None, skv=None,
+        cached: bool | None = None, encoder_kv=None, num_cached=None, cache_ids=None,
+    ): ...  # fmt: skip
+
+    def several(x, layer_kvs=None, prev_cache: object | None = None): ...
+
+    assert not caches_named(inspect.signature(none).parameters)
+    assert caches_named(inspect.signature(several).parameters) == ["layer_kvs", "prev_cache"]

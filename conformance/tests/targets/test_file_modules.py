@@ -169,6 +169,19 @@ def test_imports_may_be_written_from_the_folder_of_the_project(tmp_path: Path) -
     )
 
 
+def test_imports_by_the_name_of_a_folder_around_the_working_folder_are_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    part = {"ours__parts__part": "NAME = 1", "ours__stray": "NAME = 2"}
+    importing = {"model": "from ours.parts.part import NAME", "other": "import stray"}
+    named = {f"ours__models__{name}": code for name, code in importing.items()}
+    folder = write_files(tmp_path / "project", **part, **named) / "ours/models"
+    monkeypatch.chdir(folder)
+    assert module(folder / "model.py").NAME == 1
+    with pytest.raises(LoadFailure, match="No module named 'stray'"):
+        resolve.load(str(folder / "other.py"))
+
+
 def test_nothing_above_the_folder_of_the_project_is_imported(tmp_path: Path) -> None:
     folder = write_files(tmp_path, outside="NAME = 1", project__inner__file="import outside")
     (folder / "project/pyproject.toml").touch()

@@ -80,11 +80,11 @@ class Small(nn.Module):
 """
 
 
-def _doubts(folder: Path, *, ahead: int, words: str, call: str) -> list[str]:
+def _doubts(folder: Path, *, ahead: int, words: str, call: str, cut: str = "labels") -> list[str]:
     """Return what is assumed of a model of embeddings, with further code in its file."""
     source = SMALL.replace("DOCUMENTATION", repr(words))
-    source = source.replace("LOGITS", "logits[:, :-1]" if ahead else "logits")
-    source = source.replace("LABELS", "labels[:, 1:]" if ahead else "labels")
+    source = source.replace("LOGITS", "logits[:, :-1]" if ahead or "-1" in cut else "logits")
+    source = source.replace("LABELS", "labels[:, 1:]" if ahead else cut)
     path = folder / f"small_{uuid4().hex}.py"
     path.write_text(f"{source}\n\n{call}\n")
     spec = spec_from_file_location(path.stem, path)
@@ -154,3 +154,10 @@ def test_labels_of_the_token_itself_are_an_assumption_of_a_model(tmp_path: Path)
     own.write_text(re.sub(r"\btargets\b", "labels", own.read_text()))
     made = attentest.adapted(f"{own}:GPT")
     assert any("assumed that labels are moved by one" in one for one in made.assumed)
+
+
+def test_own_labels_without_the_last_token_are_asked_about(tmp_path: Path) -> None:
+    """A loss that means to move its labels cuts the last one off, and moves none."""
+    with pytest.raises(Unclear, match=r"the token itself, and leaves out the last .*labels=None"):
+        _doubts(tmp_path, ahead=0, words="", call="", cut="labels[:, :-1]")
+    assert not _doubts(tmp_path, ahead=0, words=NEXT, call="", cut="labels[:, :-1]")

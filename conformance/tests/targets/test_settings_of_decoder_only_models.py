@@ -192,3 +192,36 @@ def test_class_of_another_file_is_not_taken_for_settings_that_are_read_by_key(
     with pytest.raises(Unclear) as asked:  # it returns no logits
         attentest.adapted(f"{tmp_path / 'own.py'}:GPT")
     assert "Config" not in str(asked.value)
+
+
+CHOSEN = """
+
+from dataclasses import dataclass
+from typing import Literal
+
+
+class GatedMLP(nn.Module):
+    def __init__(self, dim, hidden):
+        super().__init__()
+        self.inner = nn.Linear(dim, hidden)
+
+
+@dataclass
+class GPTConfig:
+    vocab_size: int
+    n_embd: int
+    n_head: int
+    n_layer: int
+    block_size: int
+    mlp: KIND
+
+
+GPT.__init__.__annotations__['config'] = GPTConfig
+"""
+
+
+@pytest.mark.parametrize("kind", ['Literal["plain", "gated"]', "str"])
+def test_word_that_is_called_as_a_part_is_no_object_of_its_class(kind: str, tmp_path: Path) -> None:
+    flavour = 'config.mlp] if config.mlp == "plain" else {"gated": GatedMLP}["gated"'
+    made = built(tmp_path, CHOSEN.replace("KIND", kind), flavour)
+    assert "mlp='plain'" in made.expression

@@ -48,6 +48,16 @@ class CopiedBelow(Copied):
         self.head.weight = nn.Parameter(self.table.weight.detach())
 
 
+class CopiedOnLines(Copied):
+    """A model with the comment behind the last line."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.head.weight = nn.Parameter(
+            self.table.weight.detach(),
+        )  # weight tying
+
+
 class CopiedOpenly(Copied):
     """A model that says that they are two, and one with a condition."""
 
@@ -70,6 +80,7 @@ class Layered(Copied):
 AGAINST = [
     (Copied(), "none", "the comment on"),
     (CopiedBelow(), "none", "weights are tied"),
+    (CopiedOnLines(), "none", "weight tying"),
     (Documented(), "none", "documentation"),
     (Plain(Settings(True)), "none", "tie_word_embeddings=True"),
     (Plain({"tie_weights": True}), "none", "tie_weights=True"),

@@ -362,21 +362,20 @@ def _caller(alignment: Alignment, finding: Finding, depth: int) -> Place | None:
 
 def _common(alignment: Alignment, finding: Finding, wrong: FormulaStep) -> Place | None:
     """Return the line of the function that made what `wrong` is made from, and calls for it."""
-    operation = finding.operation
-    made = [one for one in operation.inputs if one.made is not None and one.made.places]
+    operation, given = finding.operation, finding.argument
     needed = alignment.neighbours(wrong)
+    if given is not None and given.user is wrong:  # it was made from another value
+        needed = {given.taken.number}
+    made = [(one, one.made.places) for one in operation.inputs if one.made and one.made.places]
     used = [
-        one
-        for one in made
+        places
+        for one, places in made
         if any(piece.step.number in needed for piece in alignment.known.get(one.number, ()))
     ]
-    makers = [
-        {(place.file, place.function) for place in one.made.places}
-        for one in used or made
-        if one.made is not None
-    ]
-    for place in operation.places[finding.argument.depth if finding.argument else 0 :]:
-        if any((place.file, place.function) in one for one in makers):
+    makers = [one for way in used or [places for _, places in made] for one in way]
+    functions = {(one.file, one.function) for one in makers}
+    for place in operation.places[given.depth if given else 0 :]:
+        if (place.file, place.function) in functions:
             return place
     return operation.places[1] if len(operation.places) > 1 else None
 

@@ -31,6 +31,30 @@ CACHES = words(
 )
 """Names of the argument that takes what was computed of the tokens before."""
 
+_OF_CACHES = re.compile(r"(?i)(^|_)(pasts?|cached?|caches|kvs?|kv_?caches?)(_|$)")
+_NO_CACHE = re.compile(
+    r"(?i)use|return|update|reset|enabl|pos|len|siz|idx|index|start|offset|ids?$|mask|num|max|"
+    r"count|pad|encod|cross|memor|head|dim"
+)
+"""Words of arguments that say something of a cache: whether there is one, how long it is."""
+
+
+def caches_named(own: Mapping[str, inspect.Parameter]) -> list[str]:
+    """Return the arguments that take a cache: by the usual names, or else by a word of theirs.
+
+    Those are left out by default then, and are no switch and no number.
+    """
+    held = {squashed(one): one for one in own}
+    usual = [held[one] for one in CACHES if one in held]
+    return usual or [name for name, one in own.items() if _may_be_cache(name, one)]
+
+
+def _may_be_cache(name: str, parameter: inspect.Parameter) -> bool:
+    plain = re.search(r"\b(bool|int)\b", inspect.formatannotation(parameter.annotation))
+    worded = _OF_CACHES.search(name) and not _NO_CACHE.search(name)
+    return bool(worded) and parameter.default is None and not plain
+
+
 AT_START: Mapping[str, Any] = {
     **OFF,
     **dict.fromkeys(STARTS, 0),

@@ -6,9 +6,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from attentest.targets.adapt.components import squashed
 from attentest.targets.adapt.parameters.telling import few
-from attentest.targets.language_models.argument_names import CACHES
+from attentest.targets.language_models.argument_names import caches_named
 from attentest.targets.language_models.calling import Call, probe_tokens
 from attentest.targets.language_models.surrounded.modules import signature_of
 from attentest.targets.models.results import parts_of
@@ -41,7 +40,8 @@ def question_on_others(
             if answered := _results(model, {**plain, own: value}):
                 without &= set(_without(answered, model))
                 ungiven = [one for one in ungiven if one != own]
-        ungiven = [one for one in ungiven if squashed(one) not in CACHES]
+        caches = caches_named(signature_of(model).parameters)
+        ungiven = [one for one in ungiven if one not in caches]
     others = [one for one in rest if one not in without]
     if others:
         return (

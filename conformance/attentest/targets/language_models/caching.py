@@ -1,8 +1,10 @@
 """The cache of a decoder-only model as the source of functions that start, continue and reorder."""
 
 import inspect
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import Any
 
 import torch
@@ -12,7 +14,12 @@ from attentest.targets.adapt.components import squashed
 from attentest.targets.adapt.names import words
 from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.caches import SIZE_NAMES
-from attentest.targets.language_models.argument_names import CACHES, STARTS, counts
+from attentest.targets.language_models.argument_names import (
+    STARTS,
+    caches_named,
+    counts,
+    takes_more,
+)
 from attentest.targets.language_models.calling import Call, probe_tokens
 from attentest.targets.language_models.steps.sources import (
     JOINED,
@@ -26,6 +33,10 @@ from attentest.targets.language_models.steps.sources import (
 from attentest.targets.language_models.surrounded.modules import signature_of
 
 _FLAGS = words("usecache returncache returnkv returnpast usekvcache returnkvcache returnpresent")
+_SWITCHES = (*_FLAGS, *words("caching withcache cached usekv"))
+_EMPTIES = re.compile(r"(?i)(reset|clear|empty|flush)(_?(kv)?_?(caches?|kv|state))?$")
+"""Names of methods that empty the cache that a model holds."""
+_PLACES = re.compile(r"(?i)pos|offset|start|step|index|idx_|before|len")
 _MAKES = tuple(words("make init new empty create allocate alloc"))
 _RESULTS = ("past", "cache", "present", "kv")
 """Parts of names of results that hold a cache."""
@@ -92,12 +103,17 @@ class Cached:
         taken = "changed by each step" if self.in_place else f"returned as {self.part!r}"
         phrases = [f"cache={self.argument}, {begun}, {taken}"]
         if not self.argument:
-            phrases = ["cache held by the model itself"]
+            phrases = [f"cache held by the model itself{self._emptied}"]
         phrases += [f"tokens before={self.counted}"] * bool(self.counted)
         phrases += ["positions of the new tokens given in each step"] * self.places
         phrases += [JOINED_WORDS] * (self.joined is not None)
         phrases += ["one new token at a time after the first ones"] * self.single
         return ", ".join(phrases)
+
+    @property
+    def _emptied(self) -> str:
+        """The phrase on a held cache whose model takes no number of tokens, "" for any other."""
+        return "" if self.counted else f", with {self.flag}=True, and emptied by {self.start}"
 
     def source(self, call: Call) -> str:
         """Return the source of the functions of the recipe."""
@@ -130,6 +146,7 @@ class Cached:
         given = [f'"{call.tokens}": tokens']
         given += [f'"{self.argument}": kept'] * bool(self.argument)
         given += [f'"{self.flag}": True'] * bool(self.flag)
+        given += [f'"{call.labels}": tokens.contiguous()'] * bool(call.labels)
         given += [f'"{self.counted}": before'] * bool(self.counted)
         held = (self.flag, self.counted)
         given += [f'"{own}": {value!r}' for own, value in fixed.items() if own not in held]
@@ -180,8 +197,7 @@ class Cached:
 
 def cache_argument(model: nn.Module) -> str:
     """Return the argument of a model that takes a cache, "" for none."""
-    named = {squashed(one): one for one in signature_of(model).parameters}
-    return next((named[one] for one in CACHES if one in named), "")
+    return next(iter(caches_named(signature_of(model).parameters)), "")
 
 
 def held_by_model(model: nn.Module) -> Iterator[Cached]:
@@ -193,6 +209,21 @@ def held_by_model(model: nn.Module) -> Iterator[Cached]:
     counts = [named[one] for one in STARTS if one in named]
     flags = [named[one] for one in _FLAGS if one in named]
     yield from (Cached("", counted=counts[0], flag=flag) for flag in ("", *flags) if counts)
+
+
+def held_by_switch(model: nn.Module) -> Iterator[Cached]:
+    """Yield the ways in which a model may be continued that holds its cache and counts its tokens.
+
+    A switch of its call, which is off by default, says that it does, and a method empties it. No
+    other argument may say where the new tokens are.
+    """
+    own = signature_of(model).parameters
+    flags = [name for name, one in own.items() if squashed(name) in _SWITCHES and not one.default]
+    if counts(model) or takes_more(model) or any(map(_PLACES.search, own)):
+        return
+    for flag, name in product(flags, dir(type(model))):
+        if _EMPTIES.match(name) and _arguments(getattr(model, name, None)) == "":
+            yield Cached("", f"model.{name}()", flag=flag)
 
 
 def candidates(model: nn.Module, call: Call, space: Mapping[str, Any]) -> Iterator[Cached]:

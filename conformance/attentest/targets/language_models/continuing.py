@@ -17,13 +17,14 @@ from attentest.harness.copies import cast
 from attentest.results.text import summary
 from attentest.targets.adapt.parameters.trials.clock import Clock
 from attentest.targets.adapt.probing import undisturbed
-from attentest.targets.adapt.reading import Unclear
+from attentest.targets.adapt.reading import Contrary, Unclear
 from attentest.targets.language_models.argument_names import counts, takes_more
 from attentest.targets.language_models.caching import (
     Cached,
     cache_argument,
     candidates,
     held_by_model,
+    held_by_switch,
 )
 from attentest.targets.language_models.construction.building import PROBE
 from attentest.targets.language_models.held_states import changed_by_calls
@@ -61,9 +62,8 @@ def with_cache(
         model = adapter.building(PROBE)
     argument = cache_argument(model)
     if not argument:
-        return _held(
-            adapter, made, [one for one in held_by_model(model) if one.counted not in given]
-        )
+        ways = (*held_by_model(model), *held_by_switch(model))
+        return _held(adapter, made, [one for one in ways if not {one.counted, one.flag} & {*given}])
     model.sizes_of_caches = PROBE
     found = list(candidates(model.eval(), adapter.call, adapter.building.space))
     tried: list[tuple[LanguageAdapter, Trial]] = []
@@ -90,7 +90,8 @@ def _held(
 
     One of whose steps nothing before counts has no cache: its number of tokens before is 0.
     """
-    if adapter.call.sequence_first or adapter.call.labels:
+    counting = any(one.counted for one in found)
+    if adapter.call.sequence_first or (adapter.call.labels and counting):
         return adapter, []
     tried = []
     for one in found:
@@ -105,13 +106,17 @@ def _held(
     for other, trial in tried:
         if trial.begins_right() and _is_known_mistake(adapter, trial):
             return replace(other, choices={**adapter.choices, "cache_sessions": "one"}), []
-    counted = tried[0][0].cached.counted if tried[0][0].cached else ""
-    raise Unclear(
+    cached = tried[0][0].cached
+    counted, flag = (cached.counted, cached.flag) if cached else ("", "")
+    how = f"the number of tokens before as {counted}" if counted else f"{flag}=True"
+    own, off = (counted, 0) if counted else (flag, False)
+    kind = Unclear if counted else Contrary  # no other reading of its call answers that
+    raise kind(
         f"{adapter.name} was read as a decoder-only model that holds its cache itself and is "
-        f"continued with the number of tokens before as {counted}, and the output of single tokens "
-        f"after three is not that of the whole text. Either that is a mistake, which no known one "
-        f"explains, or its steps are called in another way: {BY_HAND}, and --give {counted}=0 (in "
-        f"Python: given={{'{counted}': 0}}) judges the model without its cache."
+        f"continued with {how}, and the output of single tokens after three is not that of the "
+        f"whole text. Either that is a mistake, which no known one explains, or its steps "
+        f"are called in another way: {BY_HAND}, and --give {own}={off} (in Python: "
+        f"given={{'{own}': {off}}}) judges the model without its cache."
     )
 
 
@@ -120,6 +125,7 @@ def _without_steps(adapter: LanguageAdapter, found: Sequence[Cached]) -> list[st
 
     Raises Unclear for a model that holds something of its calls all the same.
     """
+    found = [one for one in found if one.counted]
     held = changed_by_calls(adapter.building, adapter.call) if found else ""
     if held:
         counted = found[0].counted

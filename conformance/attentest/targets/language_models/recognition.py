@@ -10,9 +10,9 @@ from attentest.targets.adapt.components import component_named, squashed
 from attentest.targets.adapt.reading import Reading, Unclear
 from attentest.targets.language_models.argument_names import (
     AT_START,
-    CACHES,
     MASKS,
     POSITIONS,
+    caches_named,
     is_none,
 )
 from attentest.targets.language_models.caching import cache_argument
@@ -121,8 +121,7 @@ def _goes_on(thing: type[nn.Module]) -> bool:
 def _may_hold_cache(thing: type[nn.Module]) -> bool:
     """Say whether a call takes one input, and a cache where it continues a text."""
     parameters = list(inspect.signature(thing.forward).parameters.values())[2:]
-    names = [squashed(one.name) for one in parameters if one.default is None]
-    return any(name in CACHES for name in names)
+    return bool(caches_named({one.name: one for one in parameters if one.default is None}))
 
 
 def _source(thing: type[nn.Module]) -> str:

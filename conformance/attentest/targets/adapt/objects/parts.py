@@ -5,7 +5,7 @@ import re
 import sys
 from collections.abc import Callable, Collection, Iterator
 from functools import partial
-from typing import Any
+from typing import Any, Literal, get_origin
 
 from torch import nn
 
@@ -89,6 +89,8 @@ def nearest_parts(thing: Callable[..., Any], component: str, own: str) -> list[t
     parameter = constructor_arguments(thing).get(own)
     if parameter is not None and _is_written(parameter.annotation):
         return list(_written(parameter.annotation))
+    if parameter is not None and _is_plain(parameter.annotation):
+        return []
     return _near(thing, component, own)
 
 
@@ -118,6 +120,13 @@ def takes_itself(made: type[nn.Module], own: str) -> bool:
     In `FeedForward(d_model, ffn)` it is a width, and in classes that hold one it is that too.
     """
     return own in constructor_arguments(made)
+
+
+def _is_plain(annotation: Any) -> bool:
+    """Say whether an annotation is that of a text or a number, or lists the values there are."""
+    plain = (str, int, float, bool)
+    named = [one.__name__ for one in plain]
+    return annotation in plain or annotation in named or get_origin(annotation) is Literal
 
 
 def _is_written(annotation: Any) -> bool:

@@ -10,7 +10,7 @@ from typing import Any
 from torch import nn
 
 from attentest.targets.adapt.components import squashed
-from attentest.targets.language_models.argument_names import CACHES
+from attentest.targets.language_models.argument_names import caches_named
 from attentest.targets.language_models.construction.code import tree_of
 from attentest.targets.language_models.construction.settings import USUAL
 from attentest.targets.models.configurations import is_usually_on
@@ -81,8 +81,7 @@ def assumed_of(own: str, code: str) -> str:
 def _continues(top: Any) -> bool:
     """Say whether a call of `top` takes a cache, with which it continues a text."""
     forward = getattr(top, "forward", None)
-    parameters = inspect.signature(forward).parameters if forward else {}
-    return any(squashed(own) in CACHES for own in parameters)
+    return bool(caches_named(inspect.signature(forward).parameters) if forward else [])
 
 
 def _compared(home: Any, own: str) -> Iterator[str]:

@@ -19,6 +19,27 @@ def distance_of_labels(model: nn.Module, call: Call, labels: str) -> int | None:
     `labels` is the argument that gets them. None for a loss that is no mean of cross entropies at
     one distance, or that is not known.
     """
+    if (measured := _measured(model, call, labels)) is None:
+        return None
+    loss, logits, others = measured
+    found = [ahead for ahead, one in _expected(logits, others).items() if _is_near(loss, one)]
+    usual = [ahead for ahead in found if ahead in (0, 1)]
+    return next(iter([*usual, *found]), None)
+
+
+def cuts_own_labels(model: nn.Module, call: Call, labels: str) -> bool:
+    """Say whether a returned loss is that of the labels of all tokens but the last one.
+
+    A loss that moves its labels by one leaves out the last token, and this one moves none.
+    """
+    if (measured := _measured(model, call, labels)) is None:
+        return False
+    loss, logits, others = measured
+    return _is_near(loss, _expected(logits[:, :-1], others[:, :-1])[0])
+
+
+def _measured(model: nn.Module, call: Call, labels: str) -> tuple[Tensor, Tensor, Tensor] | None:
+    """Return the loss of a call with labels, its logits and the labels; None where none is one."""
     if not labels or call.sequence_first or call.order:
         return None
     tokens = probe_tokens()
@@ -29,11 +50,8 @@ def distance_of_labels(model: nn.Module, call: Call, labels: str) -> int | None:
             losses = list(_losses(model(**{**inputs_of(call, tokens, model), labels: others})))
     except Exception:  # code that a user wrote may raise anything
         return None
-    if len(losses) != 1 or logits.shape[:2] != tokens.shape:
-        return None
-    found = [ahead for ahead, one in _expected(logits, others).items() if _is_near(losses[0], one)]
-    usual = [ahead for ahead in found if ahead in (0, 1)]
-    return next(iter([*usual, *found]), None)
+    is_known = len(losses) == 1 and logits.shape[:2] == tokens.shape
+    return (losses[0], logits, others) if is_known else None
 
 
 _FEWEST = PROBE.target_vocabulary // 2

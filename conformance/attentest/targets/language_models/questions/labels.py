@@ -13,7 +13,7 @@ from attentest.targets.adapt.components import squashed
 from attentest.targets.adapt.reading import Contrary, Unclear
 from attentest.targets.comments import words_on
 from attentest.targets.language_models.calling import Call
-from attentest.targets.language_models.numbers.losses import distance_of_labels
+from attentest.targets.language_models.numbers.losses import cuts_own_labels, distance_of_labels
 
 _IDS = r"(?:the\s)?(?:input[\s_]?)?(?:ids|tokens|inputs?|idx|x)\b"
 _SAME = re.compile(
@@ -47,13 +47,23 @@ def doubts_of_loss(name: str, made: type, model: nn.Module, call: Call, labels: 
     words on the class `made`, called `name`, or the calls of its file, say another label.
     """
     ahead = distance_of_labels(model, call, labels)
-    if ahead is None:
+    cut = ahead is None and cuts_own_labels(model, call, labels)
+    if ahead is None and not cut:
         return []
+    stated = next(_stated(name, made, call, labels), None)
     own = f"The loss that {name} returns for {labels} compares the logits of each token with the"
     without = (
         f"--give {labels}=None (in Python: given={{{labels!r}: None}}) judges the model without "
         f"its loss"
     )
+    if ahead is None:
+        if stated and stated[1] == 1:
+            return []
+        raise Unclear(
+            f"{own} label of the token itself, and leaves out the last token, as a loss does which "
+            f"moves its labels by one. If they are moved before they are given, {without}; "
+            f"otherwise it is a mistake."
+        )
     if ahead not in (0, 1):
         way = f"{abs(ahead)} {'after' if ahead > 0 else 'before'}"
         raise Unclear(
@@ -61,7 +71,7 @@ def doubts_of_loss(name: str, made: type, model: nn.Module, call: Call, labels: 
             f"its {labels} are moved before they are given, {without}; otherwise it is a mistake."
         )
     label = "label of the next one" if ahead else "label of the token itself"
-    if stated := next(_stated(name, made, call, labels), None):
+    if stated:
         source, moved = stated
         if moved != ahead:
             return []

@@ -68,7 +68,8 @@ def _stated(thing: Callable[..., Any], model: nn.Module) -> Iterator[tuple[str, 
 def _comments(model: nn.Module) -> Iterator[tuple[str, str]]:
     """Yield the statements that assign a weight of the head or the embedding as a shared one.
 
-    With each comes its comment, on its line or above it. One under a condition may not be run.
+    With each comes its comment, on its first line or its last one, or above it. One under a
+    condition may not be run.
     """
     rows = {tuple(one.weight.shape) for one in model.modules() if isinstance(one, nn.Embedding)}
     own = dict(model.named_parameters(remove_duplicate=False))
@@ -83,7 +84,8 @@ def _comments(model: nn.Module) -> Iterator[tuple[str, str]]:
         if not made or made[1] not in own or tuple(own[made[1]].shape) not in rows:
             continue
         above = lines[one.lineno - 2].strip()
-        said = comment.strip() or (above.lstrip("# ") if above.startswith("#") else "")
+        behind = lines[(one.end_lineno or one.lineno) - 1].partition("#")[2]
+        said = (comment or behind).strip() or (above.lstrip("# ") if above.startswith("#") else "")
         if _SHARED.search(said) and not _OPEN.search(said):
             yield code.strip(), said
 

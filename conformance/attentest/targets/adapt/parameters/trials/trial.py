@@ -11,6 +11,7 @@ from attentest.targets.adapt.parameters.trials.clock import Clock
 from attentest.targets.adapt.parameters.trials.open_choices import (
     EXACT,
     LOOSE,
+    TURNED_IN_SINGLE,
     WITH_EPSILON,
     axes_of,
     left_open,
@@ -91,7 +92,8 @@ def reproduces(
     `stages` are parts of the component that were watched in the same call: they leave few choices.
     """
     axes = axes_of(component, decided)
-    bound = LOOSE if WITH_EPSILON.intersection(axes) else EXACT
+    bound = EXACT if decided.attention_rotary == "none" else TURNED_IN_SINGLE
+    bound = LOOSE if WITH_EPSILON.intersection(axes) else bound
     for choices in left_open(axes, stages, parameters, sizes, decided, clock):
         if "output" in axes and not _can_be(choices.output, sample.output):
             continue
