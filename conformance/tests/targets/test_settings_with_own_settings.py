@@ -61,5 +61,6 @@ def test_settings_of_another_class_stay_as_they_are(tmp_path: Path, later: str) 
     (tmp_path / "own_sizes.py").write_text(later + OTHERS)
     backend = adapted(tmp_path, "GPT", SOURCE)
     expression = backend.adapter.building.expression
-    assert "places_config" not in expression and "attn_config" not in expression
+    assert "places_config" not in expression
+    assert "attn_config" not in expression
     assert not broken(backend, "language_model.formula")
