@@ -21,6 +21,9 @@ _AXES = (
     *("positional_encoding", "embedding_scale", "norm_placement", "activation", "norm_epsilon"),
     "norm_epsilon_place",
 )
+_VARIANCE = "norm_variance"
+"""The choice whose other options are tried where the first one fits with none of the others."""
+
 _EPSILONS: tuple[Value, ...] = (1e-5, 1e-6, 1e-12)
 CLOSE = 1e-6
 """Largest relative difference between the encoded source and that of the reference."""
@@ -37,9 +40,11 @@ def choices_of_encoder(backend: Backend, known: Mapping[str, Value]) -> dict[str
     except (Absent, BackendError, Violation):
         return {}
     room = CLOSE * float(np.abs(actual).max(initial=0))
-    best, least = {}, room
-    for values in product(*(_options(name, known) for name in _AXES)):
-        own = dict(zip(_AXES, values, strict=True))
+    best, least = dict[str, Value](), room
+    for variance, *values in product(*(_options(name, known) for name in (_VARIANCE, *_AXES))):
+        if best and variance != best[_VARIANCE]:
+            break
+        own = {_VARIANCE: variance, **dict(zip(_AXES, values, strict=True))}
         choices = Choices.of({**known, **own})
         with np.errstate(all="ignore"):  # a wrong option may overflow where the right one does not
             wanted = as_floats(probe.expected(source, method="encode", choices=choices).output)

@@ -3,7 +3,7 @@
 import pytest
 
 from attentest.analysis.diagnosis.variants import Variant
-from attentest.analysis.encoded import positions_of_one_side
+from attentest.analysis.encoded import choices_of_encoder, positions_of_one_side
 from attentest.faults import faults
 from attentest_spec import Choices
 
@@ -32,3 +32,12 @@ def test_trained_positions_show_in_the_parameters():
     declared = {**DECLARED, "positional_encoding": "learned"}
     backend = Variant({}, (), Choices.of(declared)).backend()
     assert positions_of_one_side(backend, declared) == {}
+
+
+def test_divisor_of_variances_shows_in_the_encoder_of_a_mistaken_model():
+    own = {"norm_variance": "unbiased", "norm_placement": "pre", "final_norm": "present"}
+    fault = faults()["model.mask-missing-in-forward-alone"]
+    backend = Variant({}, (fault,), Choices.of({**DECLARED, **own})).backend()
+    found = choices_of_encoder(backend, {"output": "logits", "final_norm": "present"})
+    assert found["norm_variance"] == "unbiased"
+    assert found["norm_placement"] == "pre"

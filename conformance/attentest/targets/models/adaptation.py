@@ -26,10 +26,7 @@ from attentest.targets.adapt.assumptions.choices import (
     named,
     pairs,
 )
-from attentest.targets.adapt.limits import (
-    least_width,
-    said_of,
-)
+from attentest.targets.adapt.limits import least_width, said_of
 from attentest.targets.adapt.makers.contrary import demand_meaning
 from attentest.targets.adapt.makers.default_masks import demand_default
 from attentest.targets.adapt.parameters import FoundTable, interleaved
@@ -45,6 +42,7 @@ from attentest.targets.models.building import building
 from attentest.targets.models.inferring import Inferred, infer, probe_of
 from attentest.targets.models.instances import stands_for_class
 from attentest.targets.models.layers import Read, demand_layers
+from attentest.targets.models.lengths import DIFFERENT_LENGTHS, EQUAL_LENGTHS, has_two_lengths
 from attentest.targets.models.limits import (
     demand_answer_as_built,
     demand_free_ids,
@@ -218,11 +216,15 @@ def _inferred(built: Building, name: str, doc: str, reading: Reading) -> tuple[B
     Constants of code have the default precision of torch, and the least number of float64 fits
     into no other: where that raises, double precision is the default, and is not judged. Code that
     asks for float32 whatever its input is may raise too: it is read with double precision in its
-    place, and judged in float32.
+    place, and judged in float32. What raises for lengths that differ is called with equal ones.
     """
     try:
         return built, infer(built, name, doc, reading)
     except Unclear as question:
+        if EQUAL_LENGTHS in str(question) and (reading.anyway or has_two_lengths(built)):
+            said = DIFFERENT_LENGTHS.format(name)
+            equal = replace(built, equal=True, doubts=(*built.doubts, said))
+            return equal, infer(equal, name, doc, reading)
         if _OVERFLOW in str(question):
             doubled = replace(built, doubled=True)
             return doubled, infer(doubled, name, doc, reading)

@@ -58,7 +58,7 @@ from attentest.targets.models.size_names import (
     sizes_named,
 )
 from attentest.targets.models.tables.vocabularies import Vocabulary, with_vocabularies
-from attentest.targets.models.trials import Building, around, trial
+from attentest.targets.models.trials import Building, around, factor_doubts, trial
 from attentest.targets.neighbours import named_builders
 from attentest.targets.signatures import constructor_arguments, is_accelerator
 
@@ -120,8 +120,7 @@ def _fitting(options: "_Options", thing: Callable[..., Any], name: str) -> Build
             return dataclasses.replace(
                 built, said=(f"built as {expression}", *doubts), doubts=doubts
             )
-        first = first or expression
-        failure = failure or found
+        first, failure = first or expression, failure or found
         if expression in expressions[:2]:
             tried += [one for one in with_vocabularies(expression, found) if one not in tried]
     surrounded = (around(Building(expression, options.space)) for expression in tried)
@@ -240,7 +239,7 @@ class _Options:
         elif name in HEAD_WIDTH or is_head_width(name, parameter.default, arguments):
             yield HEAD_WIDTH_CODE
         elif name in RATIO:
-            yield "4"
+            yield from ("4", "sizes.d_ff")  # it may be handed on as the inner width itself
         else:
             yield from self._sizes(name, [squashed(one) for one in arguments], side)
 
@@ -347,6 +346,7 @@ class _Options:
     def doubts(self, expression: str) -> Iterator[str]:
         """Yield the switches that nothing says, as `expression` sets them, and its settings."""
         yield from settings_doubts(self.top, expression)
+        yield from factor_doubts(expression)
         for one in dict.fromkeys(self.switches):
             if re.search(rf"[( ]{re.escape(one)}[,)]", expression):
                 yield f"assumed {one}, of which nothing says what is meant: --give sets it"

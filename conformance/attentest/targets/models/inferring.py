@@ -26,7 +26,11 @@ from attentest.targets.models.combining import (
     varied,
 )
 from attentest.targets.models.forms import Form
-from attentest.targets.models.lengths import is_of_one_length, words_of_equal_lengths
+from attentest.targets.models.lengths import (
+    EqualProbe,
+    is_of_one_length,
+    words_of_equal_lengths,
+)
 from attentest.targets.models.methods import methods_of
 from attentest.targets.models.probing import (
     Probe,
@@ -108,7 +112,8 @@ def probe_of(built: Building, sizes: Sizes) -> Probe:
         for one in model.parameters():
             one += 0.2 * torch.randn(one.shape, generator=source, dtype=torch.float64)
     model.pads, model.longest = (sizes.source_pad, sizes.target_pad), sizes.max_length
-    return Probe(model, sizes, built.doubled, built.widened)
+    kind = EqualProbe if built.equal else Probe
+    return kind(model, sizes, built.doubled, built.widened)
 
 
 _FIXED_PRECISION = (
