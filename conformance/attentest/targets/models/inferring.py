@@ -189,6 +189,14 @@ def infer(built: Building, name: str, doc: str, reading: Reading) -> Inferred:
             f"{FIXED_LENGTH * is_of_one_length(failure, built, sizes)}"
             f"{words_of_equal_lengths(probe, lambda one: _runs(one, plain_call, doc, reading))}"
         )
+    if call.conventions.masks and score < SURE and not knows:
+        # The mask of a side that gets none may be made by an id that is written in the code.
+        rows = untrained_rows(probe.model)
+        for pad in rows if len(rows) == 1 else ():
+            plain = probe_of(built, sizes.but(source_pad=pad, target_pad=pad))
+            other, found, _ = _best(plain, plain_call, iter([dict(call.conventions.masks)]))
+            if other is not None and found > score:
+                call, score, probe = other, found, plain
     if read.masks and not call.conventions.masks and score < SURE:
         given = filter(None, combinations(read, doc, reading))
         masked_call, found, _ = _best(probe, plain_call, given)
