@@ -7,7 +7,10 @@ from folders import SUPPORT
 from mistaken_code import adapted, broken, edited
 
 CONFIGURED = (SUPPORT / "wild_models" / "configured.py").read_text(encoding="utf-8")
-START, END = CONFIGURED.index("@dataclass\nclass TranslationConfig"), CONFIGURED.rindex("@dataclass")
+START, END = (
+    CONFIGURED.index("@dataclass\nclass TranslationConfig"),
+    CONFIGURED.rindex("@dataclass"),
+)
 MAPPING = edited(
     CONFIGURED[:START] + CONFIGURED[END:],
     ("from dataclasses", "from collections import UserDict as DictConfig\nfrom dataclasses"),
