@@ -40,6 +40,21 @@ def test_model_with_one_length_that_raises_for_others_is_a_question_with_an_opti
         adapted(tmp_path, "build_transformer", edited(METHODS, CROSSED))
 
 
+def test_model_with_one_mask_for_both_sides_that_raises_is_a_question(tmp_path: Path) -> None:
+    masked = edited(
+        METHODS,
+        TWO,
+        CROSSED,
+        ("decode(self, encoder_output, src_mask, tgt, tgt_mask)", "decode(self, memory, tgt)"),
+        (
+            "layer(x, tgt_mask, encoder_output, src_mask)",
+            "layer(x, torch.ones(1), memory, 1 + 0 * memory[:, :1, :1, None])",
+        ),
+    )
+    with pytest.raises(Unclear, match="unless equal lengths alone are meant"):
+        adapted(tmp_path, "build_transformer", masked)
+
+
 @pytest.mark.proof
 def test_model_with_one_length_that_raises_for_others_is_judged_anyway(tmp_path: Path) -> None:
     mistaken = edited(METHODS, CROSSED)

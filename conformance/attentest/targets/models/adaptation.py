@@ -42,7 +42,7 @@ from attentest.targets.models.building import building
 from attentest.targets.models.inferring import Inferred, infer, probe_of
 from attentest.targets.models.instances import stands_for_class
 from attentest.targets.models.layers import Read, demand_layers
-from attentest.targets.models.lengths import DIFFERENT_LENGTHS, EQUAL_LENGTHS, has_two_lengths
+from attentest.targets.models.lengths import EQUAL_LENGTHS
 from attentest.targets.models.limits import (
     demand_answer_as_built,
     demand_free_ids,
@@ -52,6 +52,7 @@ from attentest.targets.models.limits import (
     with_rounded_heads,
 )
 from attentest.targets.models.logits import scale_of_logits
+from attentest.targets.models.questions.lengths import inferred_of_equal_lengths
 from attentest.targets.models.recognition import is_whole, makes_models
 from attentest.targets.models.surrounded import OUTSIDE, Surrounded
 from attentest.targets.models.tables.fixed_rows import with_free_rows
@@ -216,15 +217,14 @@ def _inferred(built: Building, name: str, doc: str, reading: Reading) -> tuple[B
     Constants of code have the default precision of torch, and the least number of float64 fits
     into no other: where that raises, double precision is the default, and is not judged. Code that
     asks for float32 whatever its input is may raise too: it is read with double precision in its
-    place, and judged in float32. What raises for lengths that differ is called with equal ones.
+    place, and judged in float32. What raises for lengths that differ gets equal ones.
     """
     try:
         return built, infer(built, name, doc, reading)
     except Unclear as question:
-        if EQUAL_LENGTHS in str(question) and (reading.anyway or has_two_lengths(built)):
-            said = DIFFERENT_LENGTHS.format(name)
-            equal = replace(built, equal=True, doubts=(*built.doubts, said))
-            return equal, infer(equal, name, doc, reading)
+        is_equal = EQUAL_LENGTHS in str(question)
+        if is_equal and (found := inferred_of_equal_lengths(built, name, doc, reading)):
+            return found
         if _OVERFLOW in str(question):
             doubled = replace(built, doubled=True)
             return doubled, infer(doubled, name, doc, reading)
