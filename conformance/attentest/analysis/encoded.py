@@ -107,6 +107,56 @@ def positions_of_one_side(backend: Backend, known: Mapping[str, Value]) -> dict[
     return {}
 
 
+def positions_of_mistakes(backend: Backend, known: Mapping[str, Value]) -> dict[str, Value]:
+    """Return the choices of a model with positions on one side, or with a wrong table, else {}.
+
+    `known` are the other choices.
+    """
+    found = positions_of_one_side(backend, known)
+    return found or choices_beside_positions(backend, known)
+
+
+def choices_beside_positions(backend: Backend, known: Mapping[str, Value]) -> dict[str, Value]:
+    """Return the other choices of a model whose table of positions is a known mistake, else {}.
+
+    `known` are choices that are measured otherwise. The whole output has to be that of the mistake.
+    """
+    if learned_positions(Choices.of(known)):
+        return {}
+    try:
+        probe, source = _encoding(backend, Choices.of(known))
+        target = source[:, ::-1] % probe.sizes.target_vocabulary
+        actual = as_floats(probe.output(source, target))
+    except (Absent, BackendError, Violation):
+        return {}
+    # A scale that is measured beside wrong positions is one of no embedding.
+    free = {name: one for name, one in known.items() if name not in _PLACED}
+    options = [_options(name, free)[:2] for name in _BESIDE]
+    for values in product(*options, _DIVISORS, _EPSILONS):
+        *plain, divisor, epsilon = values
+        own = {**dict(zip(_BESIDE, plain, strict=True)), **divisor, "norm_epsilon": epsilon}
+        declared = Choices.of({**free, "positional_encoding": "interleaved", **own})
+        for name in _TABLES:
+            part = Variant({}, (faults()[name],), declared).backend().build("model", probe.sizes)
+            part.load(probe.parameters)
+            wanted = as_floats(part(source, target))
+            if np.abs(wanted - actual).max() <= CLOSE * np.abs(actual).max():
+                return {"positional_encoding": "interleaved", **own}
+    return {}
+
+
+_BESIDE = ("embedding_scale", "norm_placement", "activation")
+_DIVISORS: tuple[dict[str, Value], ...] = (
+    {"norm_variance": "biased", "norm_epsilon_place": "inside-root"},
+    {"norm_variance": "unbiased", "norm_epsilon_place": "added-to-deviation"},
+)
+"""The usual divisors of a norm: that of torch, and the deviation of a row."""
+_TABLES = tuple(
+    f"positional_encoding.{name}"
+    for name in ("exponent-by-column", "cosines-missing", "sines-and-cosines-swapped")
+)
+"""Mistakes in the table of positions, as code makes them."""
+
 _PLACED = ("positional_encoding", "embedding_scale")
 _ONE_SIDE = ("model.positions-on-source-alone", "model.positions-on-target-alone")
 

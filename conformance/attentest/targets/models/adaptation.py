@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from attentest.analysis.encoded import choices_of_encoder, positions_of_one_side, scale_of_one_side
+from attentest.analysis.encoded import choices_of_encoder, positions_of_mistakes, scale_of_one_side
 from attentest.analysis.identify import Finding, identify
 from attentest.targets.adapt import trust
 from attentest.targets.adapt.advice.head_numbers import with_number_of_heads
@@ -286,7 +286,7 @@ def _measured(adapter: Adapter, found: FoundTable, reading: Reading) -> AdaptedW
         inferred |= choices_of_encoder(_backend(adapter, ()), inferred)
         inferred |= _scale_of_logits(adapter) if "logit_scale" not in inferred else {}
         inferred |= scale_of_one_side(_backend(adapter, ()), inferred)
-        inferred |= positions_of_one_side(_backend(adapter, ()), inferred)
+        inferred |= positions_of_mistakes(_backend(adapter, ()), inferred)
     choices = declared_choices(inferred, reading)
     if not reading.strict:
         limits = with_rounded_heads(_backend(adapter, ()), choices, explained)
