@@ -132,9 +132,9 @@ def choices_beside_positions(backend: Backend, known: Mapping[str, Value]) -> di
     # A scale that is measured beside wrong positions is one of no embedding.
     free = {name: one for name, one in known.items() if name not in _PLACED}
     options = [_options(name, free)[:2] for name in _BESIDE]
-    for values in product(*options, _DIVISORS, _EPSILONS):
-        *plain, divisor, epsilon = values
-        own = {**dict(zip(_BESIDE, plain, strict=True)), **divisor, "norm_epsilon": epsilon}
+    norms = [{**one, "norm_epsilon": epsilon} for one in _DIVISORS for epsilon in _EPSILONS]
+    for plain, norm in product(product(*options), norms):
+        own = {**dict(zip(_BESIDE, plain, strict=True)), **norm}
         declared = Choices.of({**free, "positional_encoding": "interleaved", **own})
         for name in _TABLES:
             part = Variant({}, (faults()[name],), declared).backend().build("model", probe.sizes)
