@@ -21,6 +21,9 @@ _AXES = (
     *("positional_encoding", "embedding_scale", "norm_placement", "activation", "norm_epsilon"),
     "norm_epsilon_place",
 )
+_VARIANCE = "norm_variance"
+"""The choice whose other options are tried where the first one fits with none of the others."""
+
 _EPSILONS: tuple[Value, ...] = (1e-5, 1e-6, 1e-12)
 CLOSE = 1e-6
 """Largest relative difference between the encoded source and that of the reference."""
@@ -37,9 +40,11 @@ def choices_of_encoder(backend: Backend, known: Mapping[str, Value]) -> dict[str
     except (Absent, BackendError, Violation):
         return {}
     room = CLOSE * float(np.abs(actual).max(initial=0))
-    best, least = {}, room
-    for values in product(*(_options(name, known) for name in _AXES)):
-        own = dict(zip(_AXES, values, strict=True))
+    best, least = dict[str, Value](), room
+    for variance, *values in product(*(_options(name, known) for name in (_VARIANCE, *_AXES))):
+        if best and variance != best[_VARIANCE]:
+            break
+        own = {_VARIANCE: variance, **dict(zip(_AXES, values, strict=True))}
         choices = Choices.of({**known, **own})
         with np.errstate(all="ignore"):  # a wrong option may overflow where the right one does not
             wanted = as_floats(probe.expected(source, method="encode", choices=choices).output)
@@ -101,6 +106,56 @@ def positions_of_one_side(backend: Backend, known: Mapping[str, Value]) -> dict[
                 return own
     return {}
 
+
+def positions_of_mistakes(backend: Backend, known: Mapping[str, Value]) -> dict[str, Value]:
+    """Return the choices of a model with positions on one side, or with a wrong table, else {}.
+
+    `known` are the other choices.
+    """
+    found = positions_of_one_side(backend, known)
+    return found or choices_beside_positions(backend, known)
+
+
+def choices_beside_positions(backend: Backend, known: Mapping[str, Value]) -> dict[str, Value]:
+    """Return the other choices of a model whose table of positions is a known mistake, else {}.
+
+    `known` are choices that are measured otherwise. The whole output has to be that of the mistake.
+    """
+    if learned_positions(Choices.of(known)):
+        return {}
+    try:
+        probe, source = _encoding(backend, Choices.of(known))
+        target = source[:, ::-1] % probe.sizes.target_vocabulary
+        actual = as_floats(probe.output(source, target))
+    except (Absent, BackendError, Violation):
+        return {}
+    # A scale that is measured beside wrong positions is one of no embedding.
+    free = {name: one for name, one in known.items() if name not in _PLACED}
+    options = [_options(name, free)[:2] for name in _BESIDE]
+    norms = [{**one, "norm_epsilon": epsilon} for one in _DIVISORS for epsilon in _EPSILONS]
+    for plain, norm in product(product(*options), norms):
+        own = {**dict(zip(_BESIDE, plain, strict=True)), **norm}
+        declared = Choices.of({**free, "positional_encoding": "interleaved", **own})
+        for name in _TABLES:
+            part = Variant({}, (faults()[name],), declared).backend().build("model", probe.sizes)
+            part.load(probe.parameters)
+            wanted = as_floats(part(source, target))
+            if np.abs(wanted - actual).max() <= CLOSE * np.abs(actual).max():
+                return {"positional_encoding": "interleaved", **own}
+    return {}
+
+
+_BESIDE = ("embedding_scale", "norm_placement", "activation")
+_DIVISORS: tuple[dict[str, Value], ...] = (
+    {"norm_variance": "biased", "norm_epsilon_place": "inside-root"},
+    {"norm_variance": "unbiased", "norm_epsilon_place": "added-to-deviation"},
+)
+"""The usual divisors of a norm: that of torch, and the deviation of a row."""
+_TABLES = tuple(
+    f"positional_encoding.{name}"
+    for name in ("exponent-by-column", "cosines-missing", "sines-and-cosines-swapped")
+)
+"""Mistakes in the table of positions, as code makes them."""
 
 _PLACED = ("positional_encoding", "embedding_scale")
 _ONE_SIDE = ("model.positions-on-source-alone", "model.positions-on-target-alone")

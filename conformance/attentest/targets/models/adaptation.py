@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from attentest.analysis.encoded import choices_of_encoder, positions_of_one_side, scale_of_one_side
+from attentest.analysis.encoded import choices_of_encoder, positions_of_mistakes, scale_of_one_side
 from attentest.analysis.identify import Finding, identify
 from attentest.targets.adapt import trust
 from attentest.targets.adapt.advice.head_numbers import with_number_of_heads
@@ -26,10 +26,7 @@ from attentest.targets.adapt.assumptions.choices import (
     pairs,
 )
 from attentest.targets.adapt.assumptions.of_limits import of_limits
-from attentest.targets.adapt.limits import (
-    least_width,
-    said_of,
-)
+from attentest.targets.adapt.limits import least_width, said_of
 from attentest.targets.adapt.makers.contrary import demand_meaning
 from attentest.targets.adapt.makers.default_masks import demand_default
 from attentest.targets.adapt.parameters import FoundTable, interleaved
@@ -45,6 +42,7 @@ from attentest.targets.models.building import building
 from attentest.targets.models.inferring import Inferred, infer, probe_of
 from attentest.targets.models.instances import stands_for_class
 from attentest.targets.models.layers import Read, demand_layers
+from attentest.targets.models.lengths import EQUAL_LENGTHS
 from attentest.targets.models.limits import (
     demand_answer_as_built,
     demand_free_ids,
@@ -54,6 +52,7 @@ from attentest.targets.models.limits import (
     with_rounded_heads,
 )
 from attentest.targets.models.logits import scale_of_logits
+from attentest.targets.models.questions.lengths import inferred_of_equal_lengths
 from attentest.targets.models.recognition import is_whole, makes_models
 from attentest.targets.models.surrounded import OUTSIDE, Surrounded
 from attentest.targets.models.tables.fixed_rows import with_free_rows
@@ -218,11 +217,14 @@ def _inferred(built: Building, name: str, doc: str, reading: Reading) -> tuple[B
     Constants of code have the default precision of torch, and the least number of float64 fits
     into no other: where that raises, double precision is the default, and is not judged. Code that
     asks for float32 whatever its input is may raise too: it is read with double precision in its
-    place, and judged in float32.
+    place, and judged in float32. What raises for lengths that differ gets equal ones.
     """
     try:
         return built, infer(built, name, doc, reading)
     except Unclear as question:
+        is_equal = EQUAL_LENGTHS in str(question)
+        if is_equal and (found := inferred_of_equal_lengths(built, name, doc, reading)):
+            return found
         if _OVERFLOW in str(question):
             doubled = replace(built, doubled=True)
             return doubled, infer(doubled, name, doc, reading)
@@ -284,7 +286,7 @@ def _measured(adapter: Adapter, found: FoundTable, reading: Reading) -> AdaptedW
         inferred |= choices_of_encoder(_backend(adapter, ()), inferred)
         inferred |= _scale_of_logits(adapter) if "logit_scale" not in inferred else {}
         inferred |= scale_of_one_side(_backend(adapter, ()), inferred)
-        inferred |= positions_of_one_side(_backend(adapter, ()), inferred)
+        inferred |= positions_of_mistakes(_backend(adapter, ()), inferred)
     choices = declared_choices(inferred, reading)
     if not reading.strict:
         limits = with_rounded_heads(_backend(adapter, ()), choices, explained)

@@ -7,7 +7,6 @@ import dataclasses
 import inspect
 import re
 import sys
-from argparse import Namespace
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
@@ -15,7 +14,6 @@ from itertools import islice, product
 from types import SimpleNamespace
 from typing import Any
 
-import torch
 from torch import nn
 
 from attentest.targets.adapt.components import component_named, part_named, squashed
@@ -32,6 +30,7 @@ from attentest.targets.adapt.names import (
 from attentest.targets.adapt.objects.configuration import Fields
 from attentest.targets.adapt.objects.parts import takes_itself
 from attentest.targets.adapt.objects.settings import (
+    holds_any_field,
     is_configuration,
     is_made_of_settings,
     settings_classes,
@@ -47,9 +46,10 @@ from attentest.targets.constants.numbers_read import HEAD_WIDTH_CODE
 from attentest.targets.kernels import demand_runnable
 from attentest.targets.language_models.construction.plain_values import words_for
 from attentest.targets.language_models.construction.uses import codes_by_use
-from attentest.targets.models.configurations import Configurations
+from attentest.targets.models.configurations import Configurations, called_once
 from attentest.targets.models.size_names import (
     NO_TOKEN,
+    is_factor,
     is_no_size,
     is_pad_id,
     is_special_id,
@@ -58,7 +58,7 @@ from attentest.targets.models.size_names import (
     sizes_named,
 )
 from attentest.targets.models.tables.vocabularies import Vocabulary, with_vocabularies
-from attentest.targets.models.trials import Building, around, trial
+from attentest.targets.models.trials import Building, around, factor_doubts, trial
 from attentest.targets.neighbours import named_builders
 from attentest.targets.signatures import constructor_arguments, is_accelerator
 
@@ -120,8 +120,7 @@ def _fitting(options: "_Options", thing: Callable[..., Any], name: str) -> Build
             return dataclasses.replace(
                 built, said=(f"built as {expression}", *doubts), doubts=doubts
             )
-        first = first or expression
-        failure = failure or found
+        first, failure = first or expression, failure or found
         if expression in expressions[:2]:
             tried += [one for one in with_vocabularies(expression, found) if one not in tried]
     surrounded = (around(Building(expression, options.space)) for expression in tried)
@@ -240,7 +239,7 @@ class _Options:
         elif name in HEAD_WIDTH or is_head_width(name, parameter.default, arguments):
             yield HEAD_WIDTH_CODE
         elif name in RATIO:
-            yield "4"
+            yield from ("4", "sizes.d_ff")  # it may be handed on as the inner width itself
         else:
             yield from self._sizes(name, [squashed(one) for one in arguments], side)
 
@@ -266,7 +265,7 @@ class _Options:
             name: one
             for name, one in self.space.items()
             if inspect.isclass(one) and one is not self.top and not name.startswith("_")
-            if one not in (SimpleNamespace, Namespace, inspect.Parameter.empty)  # of any fields
+            if not holds_any_field(one, self.top)
         }
         annotated = [name for name, one in classes.items() if one is parameter.annotation]
         if annotated and not issubclass(classes[annotated[0]], nn.Module | Enum | Mapping):
@@ -307,7 +306,7 @@ class _Options:
         except Exception:  # an object that an argument gets may not be made of sizes
             return
         made = Configurations(
-            lambda config: _called_once(self.top(**{**beside, own: config})),
+            lambda config: called_once(self.top(**{**beside, own: config})),
             fill,
             lambda code: eval(code, {"sizes": one_vocabulary}),
             self.switches,
@@ -347,6 +346,7 @@ class _Options:
     def doubts(self, expression: str) -> Iterator[str]:
         """Yield the switches that nothing says, as `expression` sets them, and its settings."""
         yield from settings_doubts(self.top, expression)
+        yield from factor_doubts(expression)
         for one in dict.fromkeys(self.switches):
             if re.search(rf"[( ]{re.escape(one)}[,)]", expression):
                 yield f"assumed {one}, of which nothing says what is meant: --give sets it"
@@ -378,18 +378,13 @@ _VOCABULARY_SIZES = ("source_vocabulary", "target_vocabulary")
 _SOME = ("d_model", "heads", "layers", "d_ff", "max_length", *_VOCABULARY_SIZES, "dropout")
 
 
-def _called_once(model: Any) -> None:
-    """Call `model` with token ids: some fields of a configuration are read in the call alone."""
-    taken = inspect.signature(model.forward).parameters.values()
-    required = [one for one in taken if one.default is inspect.Parameter.empty]
-    model(*[torch.ones(2, 5, dtype=torch.int64) for _ in required])
-
-
 def _usual(name: str) -> str | None:
     """Return the expression of a setting that is no size, None for one that nothing says."""
     required = inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY)
     if squashed(name) in EPSILON:
         return "1e-6"
+    if is_factor(squashed(name)):
+        return "4"
     if "smooth" in squashed(name) and squashed(name) in LOSS_SIZES:
         return "0.0"  # its loss is judged by itself
     if is_special_id(squashed(name)):

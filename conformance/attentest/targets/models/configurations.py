@@ -3,8 +3,11 @@
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from inspect import Parameter, signature
 from itertools import product
 from typing import Any
+
+import torch
 
 from attentest.targets.adapt.components import squashed
 from attentest.targets.adapt.objects.configuration import Fields, fields_read
@@ -102,3 +105,10 @@ def is_usually_on(name: str) -> bool:
 def _made(fields: Fields[str], more: list[str] | None = None, maker: str = "") -> str:
     held = [f"{name}={code}" for name, code in fields.found.items()]
     return f"{maker or fields.make.__name__}({', '.join([*held, *(more or [])])})"
+
+
+def called_once(model: Any) -> None:
+    """Call `model` with token ids: some fields of a configuration are read in the call alone."""
+    taken = signature(model.forward).parameters.values()
+    required = [one for one in taken if one.default is Parameter.empty]
+    model(*[torch.ones(2, 5, dtype=torch.int64) for _ in required])

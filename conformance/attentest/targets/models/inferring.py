@@ -26,7 +26,11 @@ from attentest.targets.models.combining import (
     varied,
 )
 from attentest.targets.models.forms import Form
-from attentest.targets.models.lengths import is_of_one_length, words_of_equal_lengths
+from attentest.targets.models.lengths import (
+    EqualProbe,
+    is_of_one_length,
+    words_of_equal_lengths,
+)
 from attentest.targets.models.methods import methods_of
 from attentest.targets.models.probing import (
     Probe,
@@ -108,7 +112,8 @@ def probe_of(built: Building, sizes: Sizes) -> Probe:
         for one in model.parameters():
             one += 0.2 * torch.randn(one.shape, generator=source, dtype=torch.float64)
     model.pads, model.longest = (sizes.source_pad, sizes.target_pad), sizes.max_length
-    return Probe(model, sizes, built.doubled, built.widened)
+    kind = EqualProbe if built.equal else Probe
+    return kind(model, sizes, built.doubled, built.widened)
 
 
 _FIXED_PRECISION = (
@@ -184,6 +189,14 @@ def infer(built: Building, name: str, doc: str, reading: Reading) -> Inferred:
             f"{FIXED_LENGTH * is_of_one_length(failure, built, sizes)}"
             f"{words_of_equal_lengths(probe, lambda one: _runs(one, plain_call, doc, reading))}"
         )
+    if call.conventions.masks and score < SURE and not knows:
+        # The mask of a side that gets none may be made by an id that is written in the code.
+        rows = untrained_rows(probe.model)
+        for pad in rows if len(rows) == 1 else ():
+            plain = probe_of(built, sizes.but(source_pad=pad, target_pad=pad))
+            other, found, _ = _best(plain, plain_call, iter([dict(call.conventions.masks)]))
+            if other is not None and found > score:
+                call, score, probe = other, found, plain
     if read.masks and not call.conventions.masks and score < SURE:
         given = filter(None, combinations(read, doc, reading))
         masked_call, found, _ = _best(probe, plain_call, given)

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator
 from torch import nn
 
 from attentest.targets.adapt.components import words_of
-from attentest.targets.adapt.names import INNER, SIZES, WIDTH
+from attentest.targets.adapt.names import INNER, RATIO, SIZES, WIDTH
 
 ROWS = {
     "inputdim": "source_vocabulary",
@@ -94,6 +94,11 @@ def is_special_id(name: str) -> bool:
 def is_pad_id(name: str, default: object) -> bool:
     """Say whether an argument is an id of padding whose default is that of no token, as -1 is."""
     return type(default) is int and "pad" in name and "mask" not in name
+
+
+def is_factor(name: str) -> bool:
+    """Say whether an argument is a factor of the inner width, of a side or of both."""
+    return re.sub(r"^(encoder|decoder|enc|dec)", "", name) in RATIO
 
 
 def is_width(default: object) -> bool:

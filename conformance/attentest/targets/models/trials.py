@@ -1,13 +1,16 @@
 """One way to build a whole model, and the trial of it: the shapes of its parameters."""
 
 import dataclasses
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from torch import nn
 
 from attentest.results.text import summary
+from attentest.targets.adapt.components import squashed
+from attentest.targets.adapt.names import RATIO
 from attentest.targets.adapt.objects.unregistered import unregistered
 from attentest.targets.adapt.parameters.building import DISTINCT
 from attentest.targets.adapt.probing import undisturbed
@@ -25,7 +28,8 @@ class Building:
     may be wrong. `rows` is the number of rows of its tables of positions where that is fixed, and
     the expression gives them others. `doubled` says that it computes in double precision only where
     that is the default of torch, and `widened` that it does only where what its code asks for in
-    single precision is computed in double precision.
+    single precision is computed in double precision. `equal` says that its calls fail where source
+    and target differ in length: probing calls have equal lengths, and examples have not.
     """
 
     expression: str
@@ -35,6 +39,7 @@ class Building:
     rows: int | None = None
     doubled: bool = False
     widened: bool = False
+    equal: bool = False
 
     def __call__(self, sizes: Sizes) -> Any:
         """Build at `sizes`; what is shared by both sides cannot have two values."""
@@ -112,7 +117,28 @@ def trial(built: Building, *, shared: bool = False) -> str:
     networks = 2 * sizes.layers
     if "d_ff" in built.known and (wide, packed) not in _networks(networks):
         return f"it holds {wide} matrices of the inner width, and not {2 * networks}"
+    factor = next((own for own, one in _factors(built.expression) if one == "4"), "")
+    narrow = sum({4, sizes.d_model} == one for one in shapes)
+    is_used = any(4 * sizes.d_model in one for one in shapes)
+    if factor and not is_used and (narrow, 0) in _networks(networks):
+        return f"its networks are {factor} wide, and no multiple of the model's width"
     return ""
+
+
+def _factors(expression: str) -> list[tuple[str, str]]:
+    """Return the arguments that are factors of the inner width by their names, and their values."""
+    held = re.findall(r"(\w+)=([\w.]+)", expression)
+    return [(own, one) for own, one in held if squashed(own) in RATIO]
+
+
+def factor_doubts(expression: str) -> Iterator[str]:
+    """Yield the arguments that are the inner width itself, and a factor by their names."""
+    for own, one in _factors(expression):
+        if one == "sizes.d_ff":
+            yield (
+                f"assumed that {own} is the inner width itself, as its networks show: a mistake if "
+                f"a multiple of the model's width is meant, as the name says"
+            )
 
 
 def _networks(number: int) -> tuple[tuple[int, int], ...]:

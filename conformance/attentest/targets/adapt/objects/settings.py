@@ -6,8 +6,10 @@ import re
 import sys
 import textwrap
 import typing
+from argparse import Namespace
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
+from types import SimpleNamespace
 from typing import Any
 
 from torch import nn
@@ -43,6 +45,17 @@ def is_configuration(own: str, thing: Callable[..., Any] | None = None) -> bool:
         return True
     keys = keys_read_of(thing, own) if thing is not None else frozenset()
     return bool(keys) and all(one.isidentifier() for one in keys)
+
+
+def holds_any_field(kind: type, thing: Callable[..., Any]) -> bool:
+    """Say whether objects of the class `kind` hold whatever fields they are given.
+
+    A mapping of another package than that of `thing` does, as one of a library of settings.
+    """
+    if kind in (SimpleNamespace, Namespace, inspect.Parameter.empty):
+        return True
+    homes = {one.__module__.partition(".")[0] for one in (kind, thing)}
+    return len(homes) == 2 and issubclass(kind, Mapping)
 
 
 def is_made_of_settings(thing: type) -> bool:

@@ -1,6 +1,7 @@
 """The parameter map of a whole model, and what it has that the spec has no place for."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -57,7 +58,26 @@ def table_of(built: Building, inferred: Inferred, name: str) -> FoundTable:
             f"position does not get the {place}: write a backend by hand, as "
             f"docs/how-to/add-an-implementation.md shows."
         )
-    return with_idle_norms(built, found, call, name)
+    return with_idle_norms(built, _tied_by_size(built, found), call, name)
+
+
+def _tied_by_size(built: Building, found: FoundTable) -> FoundTable:
+    """Return `found` with the tables that are tied where both vocabularies have one size.
+
+    A model may tie them there alone. It is judged with one size where they are one.
+    """
+    if "tying" not in found.choices or "target_vocabulary" not in built.known:
+        return found
+    model = probe_of(built, DISTINCT.but(target_vocabulary=DISTINCT.source_vocabulary)).model
+    own = dict(model.named_parameters(remove_duplicate=False))
+    parts = ("source_embedding", "target_embedding", "generator")
+    source, target, generator = (
+        own.get(locate(f"{one}.weight", found.table).name) for one in parts
+    )
+    if source is None or source is not target:
+        return found
+    tying = "all-three" if target is generator else "embeddings"
+    return replace(found, choices={**found.choices, "tying": tying})
 
 
 def _norm_of_one_number(built: Building, lost: list[str]) -> str:

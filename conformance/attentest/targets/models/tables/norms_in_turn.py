@@ -102,7 +102,10 @@ def tied_name(name: str) -> str:
 
 
 class CountedNorms:
-    """Counts how often each norm of a model is called in one call of each layer around it."""
+    """Counts how often each norm of a model is called in one call of each layer around it.
+
+    Calls with the input of the call before, as of a norm for query, key and value each, are one.
+    """
 
     def __init__(self, model: nn.Module) -> None:
         self.model = model
@@ -111,6 +114,7 @@ class CountedNorms:
         self.most: Counter[tuple[str, str]] = Counter()
         self.handles: list[Any] = []
         self.idle: set[str] = set()
+        self.inputs: dict[str, object] = {}
         for path, module in model.named_modules():
             if path.rpartition(".")[2].isdigit():
                 self.handles += [
@@ -156,8 +160,12 @@ class CountedNorms:
     def _leave(self, path: str, *_: object) -> None:
         self.active.remove(path)
 
-    def _norm(self, path: str, *_: object) -> None:
+    def _norm(self, path: str, _: nn.Module, inputs: tuple[object, ...]) -> None:
         self.idle.discard(path)
+        before = self.inputs.get(path)
+        self.inputs[path] = inputs[0] if inputs else None
+        if before is not None and before is self.inputs[path]:
+            return
         for layer in self.active:
             if path.startswith(f"{layer}."):
                 self.within[layer, path] += 1

@@ -1,0 +1,77 @@
+"""Whole models that take sources and targets of one length, and raise where these differ."""
+
+from pathlib import Path
+
+import pytest
+from folders import SUPPORT
+from mistaken_code import adapted, broken, edited
+
+from attentest.targets.adapt import Unclear
+from attentest.targets.models.lengths import has_two_lengths
+from attentest.targets.models.trials import Building
+
+METHODS = (SUPPORT / "wild_models" / "by_methods.py").read_text(encoding="utf-8")
+CROSSED = (
+    "self.cross_attention(x, memory, memory, memory_mask)",
+    "self.cross_attention(memory, x, x, memory_mask)",
+)
+TWO = ("src_seq_len, d_model", "src_seq_len, tgt_seq_len, d_model")
+SAID = "raises where source and target differ in length"
+
+
+@pytest.mark.proof
+def test_model_with_a_length_of_each_side_that_raises_for_them_is_judged(tmp_path: Path) -> None:
+    backend = adapted(tmp_path, "build_transformer", edited(METHODS, CROSSED, TWO))
+    assert any(SAID in one for one in backend.assumed)  # type: ignore[attr-defined]
+    assert broken(backend, "model.formula", "model.step-by-step")
+
+
+@pytest.mark.proof
+def test_right_model_with_a_length_of_each_side_conforms(tmp_path: Path) -> None:
+    backend = adapted(tmp_path, "build_transformer", edited(METHODS, TWO))
+    assert not any(SAID in one for one in backend.assumed)  # type: ignore[attr-defined]
+    assert not broken(backend, "model.formula", "model.step-by-step")
+
+
+def test_model_with_one_length_that_raises_for_others_is_a_question_with_an_option(
+    tmp_path: Path,
+) -> None:
+    with pytest.raises(Unclear, match=r"--anyway .* judges it with lengths that differ"):
+        adapted(tmp_path, "build_transformer", edited(METHODS, CROSSED))
+
+
+def test_model_with_one_mask_for_both_sides_that_raises_is_a_question(tmp_path: Path) -> None:
+    masked = edited(
+        METHODS,
+        TWO,
+        CROSSED,
+        ("decode(self, encoder_output, src_mask, tgt, tgt_mask)", "decode(self, memory, tgt)"),
+        (
+            "layer(x, tgt_mask, encoder_output, src_mask)",
+            "layer(x, torch.ones(1), memory, 1 + 0 * memory[:, :1, :1, None])",
+        ),
+    )
+    with pytest.raises(Unclear, match="unless equal lengths alone are meant"):
+        adapted(tmp_path, "build_transformer", masked)
+
+
+@pytest.mark.proof
+def test_model_with_one_length_that_raises_for_others_is_judged_anyway(tmp_path: Path) -> None:
+    mistaken = edited(METHODS, CROSSED)
+    backend = adapted(tmp_path, "build_transformer", mistaken, anyway=True)
+    assert broken(backend, "model.formula", "model.step-by-step")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "are_two"),
+    [
+        ("src_len=sizes.max_length, tgt_len=sizes.max_length", True),
+        ("input_length=sizes.max_length, output_length=sizes.max_length", True),
+        ("enc_max_len=sizes.max_length, dec_max_len=sizes.max_length", True),
+        ("max_sequence_length=sizes.max_length", False),
+        ("target_sequence_length=sizes.max_length", False),
+        ("src_len=sizes.max_length, tgt_vocab=sizes.target_vocabulary", False),
+    ],
+)
+def test_lengths_of_both_sides_are_two_arguments(arguments: str, are_two: bool) -> None:
+    assert has_two_lengths(Building(f"Model({arguments})", {})) == are_two
