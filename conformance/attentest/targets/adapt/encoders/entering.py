@@ -56,11 +56,13 @@ class Entering:
     """The input of the first layer, of a call of `wrapping` with parameters that are random.
 
     `tables` are the names of parameters that may be the table of the tokens (V, D). Parameters that
-    are not trained keep their numbers: a table of sines may be one.
+    are not trained keep their numbers: a table of sines may be one. A `length` is that of all
+    sequences, which may get one row more, of a class: it is left out.
     """
 
     wrapping: Wrapping
     tables: Sequence[str]
+    length: int = 0
 
     def choices(self) -> dict[str, Value]:
         """Return the options that give the numbers; raises NotRead or Mismatch for none."""
@@ -126,7 +128,7 @@ class Entering:
     def _ids(self, seed: int) -> Tensor:
         """Return ids that are neither of the first ones nor of the last ones."""
         source = torch.Generator().manual_seed(seed)
-        shape = (_BATCH, _LENGTH)
+        shape = (_BATCH, self.length or _LENGTH)
         return torch.randint(3, self.wrapping.sizes.source_vocabulary - 3, shape, generator=source)
 
     def _rest(self, own: str) -> Iterator[str]:
@@ -171,9 +173,21 @@ class Entering:
         given = next((x for one, x, output in seen if is_same(entered, output)), entered)
         if given.shape[:2] == ids.shape[::-1]:
             given = given.transpose(0, 1)
+        if self.length and given.shape[1] == self.length + 1:
+            given = given[:, self._tokens]
         if given.shape != (*ids.shape, self.wrapping.sizes.d_model):
             raise NotRead("it has no row for every token")
         return given.double().clone()
+
+    @cached_property
+    def _tokens(self) -> slice:
+        """The rows of the tokens where there is one more, which is that of a class in all texts."""
+        called = [self._called(self._ids(seed), []) for seed in (1, 2)]
+        rows = torch.cat([one if len(one) == _BATCH else one.transpose(0, 1) for one in called])
+        first, last = (is_near(rows[:1, at].expand_as(rows[:, at]), rows[:, at]) for at in (0, -1))
+        if first == last:
+            raise NotRead("it has a row more than tokens, and nothing says which")
+        return slice(1, None) if first else slice(0, -1)
 
     def _called(self, ids: Tensor, seen: list[tuple[nn.Module, Tensor, Tensor]]) -> Tensor:
         """Return the input of the first layer; `seen` gets the calls of norms before it."""
