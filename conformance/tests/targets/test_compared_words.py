@@ -155,7 +155,7 @@ def test_fields_that_calls_compare_with_words_have_one_and_stored_fields_are_non
     assert not broken(found, "encoder.formula")
 
 
-def test_fields_that_a_base_uses_are_asked_about(tmp_path):
+def test_fields_that_a_base_uses_are_an_assumption(tmp_path):
     (tmp_path / "stored.py").write_text(STORED + "        self.size = 2 * self.origin\n")
-    with pytest.raises(Unclear):
-        adapted(tmp_path, "TextClassifier", IN_CALLS, component="encoder")
+    found = adapted(tmp_path, "TextClassifier", IN_CALLS, component="encoder")
+    assert "assumed origin=False, which nothing says" in "\n".join(found.assumed)
