@@ -46,6 +46,12 @@ def test_number_of_classes_is_no_size_of_the_encoder(tmp_path: Path) -> None:
     assert broken(backend, FORMULA) == []
 
 
+@pytest.mark.parametrize("own", ["tagset_size", "pred_len", "num_outputs"])
+def test_number_of_tags_or_steps_is_no_size_of_the_encoder(own: str, tmp_path: Path) -> None:
+    backend = adapted(tmp_path, "Classifier", CODE.replace("num_classes", own))
+    assert f"{own}=3" in "\n".join(backend.understood)
+
+
 @pytest.mark.proof
 def test_classifier_that_forgets_a_residual_sum_does_not_pass(tmp_path: Path) -> None:
     right, wrong = "self.ff(x) + x", "self.ff(x)"
