@@ -183,3 +183,16 @@ def test_layers_that_join_samples_of_one_length_are_a_question(tmp_path: Path) -
     mixed = GRID.replace("x = block(x)\n", "x = block(x.transpose(0, 1)).transpose(0, 1)\n")
     with pytest.raises(Unclear):
         adapted(tmp_path, "GridClassifier", mixed)
+
+
+CUT = edited(WHOLE, ("+ self.places.weight\n", "+ self.places.weight[: ids.shape[1]]\n"))
+
+
+@pytest.mark.parametrize("source", [WHOLE, CUT], ids=["whole table", "any length"])
+def test_tables_of_positions_on_which_nothing_depends_are_a_question(
+    source: str, tmp_path: Path
+) -> None:
+    rows = "self.places.weight" + "[: ids.shape[1]]" * (source is CUT)
+    lost = edited(source, (f"self.tokens(ids) + {rows}", f"self.tokens(ids) + 0 * {rows}"))
+    with pytest.raises(Unclear, match=r"no output depends on places\.weight"):
+        adapted(tmp_path, "Encoder", lost)

@@ -43,6 +43,12 @@ class Mismatch(Exception):
     subject = "what the first of them gets is "
 
 
+class Unused(Mismatch):
+    """A table of positions on which nothing depends."""
+
+    subject = ""
+
+
 class Idle(Unclear):
     """A class whose layers have no effect on what its call gives; its text is the question."""
 
@@ -84,6 +90,9 @@ class Entering:
             raise NotRead(f"it depends on {' and '.join(odd)}")
         if not is_near(still, still[:1].expand_as(still)):
             raise Mismatch("the sum with numbers that differ between samples")
+        for one in self._rest(own):
+            if one not in used and self._is_of_positions(one) and self._is_unused(one, ids):
+                raise Unused(f"no output depends on {one}, which has a row for each position")
         embedded = self._entered(ids) - still
         scale = _factor(embedded, rows[ids])
         if scale is None:
@@ -149,6 +158,23 @@ class Entering:
         shape = squeezed(tuple(self._parameters[name].shape))
         width = self.wrapping.sizes.d_model
         return len(shape) == 2 and shape[1] == width != shape[0]
+
+    def _is_of_positions(self, name: str) -> bool:
+        """Say whether a parameter has as many rows as there are positions, or more."""
+        rows = squeezed(tuple(self._parameters[name].shape))[:1]
+        return self._is_table(name) and rows >= (self.length or POSITIONS,)
+
+    def _is_unused(self, name: str, ids: Tensor) -> bool:
+        """Say whether no output of a call depends on the parameter `name`."""
+        own, before = self._parameters[name], self._outputs(ids)
+        kept = own.clone()
+        own.zero_()
+        try:
+            after = self._outputs(ids)
+        finally:
+            own.copy_(kept)
+        pairs = zip(before, after, strict=False)
+        return bool(before) and all(torch.equal(one, other) for one, other in pairs)
 
     def _changes(self, name: str, ids: Tensor) -> bool:
         """Say whether the parameter `name` has an effect on the input of the first layer."""
