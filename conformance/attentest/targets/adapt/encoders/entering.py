@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.utils._pytree import tree_leaves
 
 from attentest.targets.adapt.code import POSITIONS
 from attentest.targets.adapt.encoders.stack import is_same, replaced
@@ -255,8 +256,7 @@ class Entering:
                 result = self.wrapping.module.eval()(**given)
             except Exception:  # code that a user wrote may raise anything
                 continue
-            parts = result if isinstance(result, tuple | list) else [result]
-            found += [one.clone() for one in parts if isinstance(one, Tensor)]
+            found += [one.clone() for one in tree_leaves(result) if isinstance(one, Tensor)]
         return found
 
     def _watch(

@@ -40,7 +40,7 @@ class Found(Protocol):
 
     @property
     def built(self) -> Construction:
-        """How it is built."""
+        """Its construction."""
 
     @property
     def sizes(self) -> Sizes:
