@@ -46,6 +46,12 @@ def test_number_of_classes_is_no_size_of_the_encoder(tmp_path: Path) -> None:
     assert broken(backend, FORMULA) == []
 
 
+@pytest.mark.parametrize("own", ["tagset_size", "pred_len", "num_outputs"])
+def test_number_of_tags_or_steps_is_no_size_of_the_encoder(own: str, tmp_path: Path) -> None:
+    backend = adapted(tmp_path, "Classifier", CODE.replace("num_classes", own))
+    assert f"{own}=3" in "\n".join(backend.understood)
+
+
 @pytest.mark.proof
 def test_classifier_that_forgets_a_residual_sum_does_not_pass(tmp_path: Path) -> None:
     right, wrong = "self.ff(x) + x", "self.ff(x)"
@@ -88,10 +94,10 @@ def test_head_that_no_length_fits_is_a_question(tmp_path: Path) -> None:
         adapted(tmp_path, "Classifier", FLAT.replace("seq_length * emb,", "seq_length * emb + 1,"))
 
 
-def test_constant_length_is_the_reason_that_the_question_names(tmp_path: Path) -> None:
+def test_constant_length_is_that_of_all_calls(tmp_path: Path) -> None:
     whole = "self.tokens(x) + self.positions.weight"
     code = FLAT.replace("self.tokens(x) + self.positions(places)", whole)
     code = code.replace("nn.Embedding(seq_length, emb)", "nn.Embedding(64, emb)")
     code = code.replace("states.flatten(1)", "states.mean(1)").replace("seq_length * emb,", "emb,")
-    with pytest.raises(Unclear, match="sequences of its greatest length alone"):
-        adapted(tmp_path, "Classifier", code)
+    assert broken(adapted(tmp_path, "Classifier", code), FORMULA) == []
+    assert asked_or_broken(tmp_path, "Classifier", code, "self.ff(x) + x", "self.ff(x)", FORMULA)

@@ -1,7 +1,7 @@
 """Configurations of which a field holds fields itself, by their keys."""
 
 import pytest
-from mistaken_code import adapted, broken, edited
+from mistaken_code import adapted, asked_or_broken, broken, edited
 
 ATTENTION = """
 import math
@@ -47,3 +47,28 @@ def test_group_of_fields_is_given_as_a_dictionary(tmp_path):
 def test_mistakes_in_code_with_such_a_group_are_detected(tmp_path, right, wrong):
     mistaken = edited(ATTENTION, (right, wrong))
     assert broken(adapted(tmp_path, "Attention", mistaken), FORMULA)
+
+
+KEPT = """
+from torch import nn
+
+
+class FeedForward(nn.Module):
+    def __init__(self, config):
+        super().__init__()
+        self.origin = config.origin
+        self.up = nn.Linear(config.d_model, config.d_ff)
+        self.down = nn.Linear(config.d_ff, config.d_model)
+
+    def forward(self, x):
+        return self.down(self.up(x).relu())
+"""
+
+
+def test_fields_that_are_stored_alone_need_no_value(tmp_path):
+    backend = adapted(tmp_path, "FeedForward", KEPT)
+    assert not [one for one in backend.assumed if "origin" in one]
+    assert not broken(backend, "feed_forward.formula")
+    assert asked_or_broken(
+        tmp_path, "FeedForward", KEPT, ".relu()", ".relu().mean(1, True)", "feed_forward.formula"
+    )

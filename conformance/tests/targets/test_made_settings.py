@@ -161,3 +161,31 @@ def test_settings_of_the_file_come_before_classes_of_other_files(tmp_path: Path)
     code = f"from types import SimpleNamespace\n{head}{body}{made}"
     backend = adapted(tmp_path, "GPT", code)
     assert "GPTConfig" not in "\n".join(backend.assumed)
+
+
+FIXED = """class Config:
+    seed = 7
+
+    def __init__(self):
+        self.d_model, self.d_ff = 8, 32
+        self.flavour = "plain"
+"""
+
+
+@pytest.mark.parametrize("near", [True, False], ids=["own file", "other file"])
+def test_fields_that_are_no_sizes_are_those_of_a_class_without_arguments(
+    near: bool, tmp_path: Path
+) -> None:
+    source = SOURCE.partition("def default_config")[0].replace("cfg", "config")
+    (tmp_path / "settings.py").write_text(FIXED)
+    backend = adapted(tmp_path, "FeedForward", f"{source}{FIXED}" if near else source)
+    assert any("Config() makes" in one for one in backend.assumed)
+    assert backend.fits
+    assert not broken(backend, "feed_forward.formula")
+
+
+def test_class_without_arguments_excuses_no_mistake(tmp_path: Path) -> None:
+    source = SOURCE.partition("def default_config")[0].replace("cfg", "config")
+    wrong = source.replace("self.down(self.act(self.up(x)))", "self.act(self.down(self.up(x)))")
+    assert wrong != source
+    assert broken(adapted(tmp_path, "FeedForward", f"{wrong}{FIXED}"), "feed_forward.formula")

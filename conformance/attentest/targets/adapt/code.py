@@ -23,6 +23,7 @@ from attentest.targets.adapt.objects.query_widths import with_model_widths
 from attentest.targets.adapt.probing import SIZES, undisturbed
 from attentest.targets.adapt.reading import Reading, Unclear
 from attentest.targets.adapt.wrappers.caller import held_by_caller
+from attentest.targets.adapt.wrappers.head_matrices import with_own_heads
 from attentest.targets.adapt.wrappers.weights import weights_of_caller
 from attentest.targets.adapt.wrappers.wrapper import Wrapper
 from attentest.targets.comments import words_on
@@ -214,6 +215,8 @@ def _of_class(
     built = as_a_later_layer(_buildable(varied(thing, component, reading)))
     if component in ("encoder", "decoder") and not reading.strict:
         built = next(with_own_layers(built), built)
+    if not reading.strict and "heads" in built.known:
+        built = with_own_heads(built)
     return Code(
         name,
         component,

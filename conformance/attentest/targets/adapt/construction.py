@@ -28,7 +28,12 @@ from attentest.targets.adapt.fillings import (
 )
 from attentest.targets.adapt.names import CLASSES, RATIO, SIZES
 from attentest.targets.adapt.objects import parts
-from attentest.targets.adapt.objects.compared_words import attempts_of_words, names_file
+from attentest.targets.adapt.objects.compared_words import (
+    attempts_of_words,
+    names_file,
+    worded,
+    words_at_calls,
+)
 from attentest.targets.adapt.objects.configuration import Fields, holds_settings
 from attentest.targets.adapt.objects.derived_heads import derived_heads
 from attentest.targets.adapt.objects.groups_of_fields import fields_and_groups, only_stored
@@ -51,6 +56,7 @@ from attentest.targets.adapt.probing import SIZES as PROBED
 from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.adapt.reading import Attempt, Reading, Unclear, own_recipe
 from attentest.targets.adapt.wrappers.lazy import materialised
+from attentest.targets.adapt.wrappers.own_heads import one_for_heads, own_heads
 from attentest.targets.adapt.wrappers.own_layers import one_for_all, own_layers
 from attentest.targets.constants.copies import copied
 from attentest.targets.neighbours import file_of, named_builders
@@ -68,7 +74,8 @@ class Construction:
 
     `constants` are those of its code that are sizes: it is built in copies that have others.
     `remark` is an assumption about what is made, "" for none. `shared` is the path of one layer for
-    all depths, of which each depth gets its own, "" for none.
+    all depths, of which each depth gets its own, "" for none. `heads` are the names of matrices
+    that every head gets, on the axis `heads_axis`: there is one for all heads in their place.
     """
 
     make: Callable[..., Any]
@@ -77,10 +84,14 @@ class Construction:
     constants: Mapping[str, Filling] = dataclasses.field(default_factory=dict)
     remark: str = ""
     shared: str = ""
+    heads: tuple[str, ...] = ()
+    heads_axis: int = 0
 
     def __call__(self, sizes: Sizes) -> Any:
         """Build at `sizes`."""
         made = materialised(self._made(sizes), sizes)
+        if self.heads:
+            made = own_heads(made, self.heads, self.heads_axis, sizes.heads)
         return own_layers(made, self.shared, sizes.layers) if self.shared else made
 
     def _made(self, sizes: Sizes) -> Any:
@@ -114,6 +125,7 @@ class Construction:
     def assumed(self) -> list[str]:
         """The assumptions about the parts that it is built with: those of other files."""
         said = [self.remark] * bool(self.remark) + one_for_all(self.shared)
+        said += one_for_heads(self.heads)
         for own, one in self.fillings.items():
             said += said_of(own, one)
             part = one.value
@@ -298,7 +310,10 @@ def _configuration(
     given = {name: fixed(value) for name, value in reading.given.items() if name not in read}
     found = {**fields.found, **given}
     found = made.fillings_at_calls(thing, found, fill) | found
-    return Construction(fields.make, found, frozenset(found), remark=made.remark(own))
+    words = {} if fields.by_key else words_at_calls(thing, own, found)
+    remark = made.remark(own) or worded(words)
+    found = {name: fixed(one) for name, one in words.items()} | found
+    return Construction(fields.make, found, frozenset(found), remark=remark)
 
 
 def _settings(

@@ -351,9 +351,14 @@ NORM_FACTORIES = words(
 
 CLASSES = words(
     "numclasses nclasses nclass classes numlabels nlabels numclass labels nbclasses nbclass "
-    "nbrclasses outclasses numberclasses numberofclasses numofclasses noofclasses nbofclasses"
+    "nbrclasses outclasses numberclasses numberofclasses numofclasses noofclasses nbofclasses "
+    "numcls clsnum classnum numcategory numcategories categorynum labelnum labelsize numtags ntags "
+    "tagsetsize tagsize numentities numrelations numintents numslots numemotions numoutputs "
+    "noutputs numout outputlen outlen outputlength predlen predlength predictionlength horizon "
+    "predictionlen forecasthorizon forecastlength forecastlen predictionhorizon stepsahead "
+    "nstepsout numtargets ntargets outputfeatures predictedfeatures numpredictedfeatures"
 )
-"""The number of classes that the head of an encoder tells apart: heads are not judged."""
+"""The number of classes, tags or steps that the head of an encoder gives: heads are not judged."""
 
 AT_CALLS = {"_attn_implementation": "eager"}
 """Fields of a configuration that are read when a module is called, and not when it is built."""

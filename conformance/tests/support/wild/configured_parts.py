@@ -38,7 +38,7 @@ class FeedForward(nn.Module):
 class Flavoured(FeedForward):
     def __init__(self, config):
         nn.Module.__init__(self)
-        self.flavour = config.flavour
+        self.flavour = not config.flavour
         self.inner = nn.Linear(config.d_model, config.d_ff)
         self.outer = nn.Linear(config.d_ff, config.d_model)
 

@@ -7,14 +7,46 @@ from dataclasses import replace
 from typing import Any
 
 from attentest.targets.adapt.construction import Construction
+from attentest.targets.adapt.objects.compared_words import worded
 from attentest.targets.adapt.parameters.building import DISTINCT
-from attentest.targets.adapt.reading import Reading, Unclear
+from attentest.targets.adapt.reading import Attempt, Reading, Unclear
+from attentest.targets.adapt.wrappers.head_matrices import with_own_heads
 from attentest.targets.constants.components import constants_of, varied
 from attentest.targets.signatures import constructor_arguments
 
 _NEEDED = ("d_model", "heads", "layers")
 _MOST = 6
 """The largest number of arguments that may be the size which no name says."""
+
+
+def built_of(thing: Any, component: str, reading: Reading) -> Construction:
+    """Return how `thing` is built, with words for its texts that nothing says: those of its code.
+
+    Without such words, or where a strict reading assumes none, Unclear is raised for such a text.
+    """
+    try:
+        found = buildable(varied(thing, component, reading))
+        return found if reading.strict else with_own_heads(found)
+    except Unclear as question:
+        tried = [one for one in question.attempts if _is_of_words(one)]
+        for attempt in [] if reading.strict else tried:
+            built = varied(thing, component, attempt.added(reading))
+            if _is_built(built):
+                return replace(built, remark=built.remark or worded(attempt.given))
+        raise
+
+
+def _is_of_words(attempt: Attempt) -> bool:
+    given = attempt.given.values()
+    return bool(given) and all(isinstance(one, str) for one in given) and not attempt.component
+
+
+def _is_built(built: Construction) -> bool:
+    try:
+        built(DISTINCT)
+    except Exception:  # code that a user wrote may raise anything
+        return False
+    return True
 
 
 def with_size_left(
@@ -53,9 +85,6 @@ def with_heads_of_code(thing: Any, reading: Reading, built: Construction) -> Con
 def buildable(built: Construction) -> Construction:
     """Return `built`, with a whole ratio of widths, or a number of classes, where it needs one."""
     for one in (built, built.with_classes()):
-        try:
-            one(DISTINCT)
-        except Exception:  # code that a user wrote may raise anything
-            continue
-        return one
+        if _is_built(one):
+            return one
     return built.with_whole_ratio()

@@ -43,7 +43,7 @@ def entering_of(code: Code, reading: Reading, *, fits: bool) -> tuple[list[str],
     """
     if code.entering is None:
         options = {} if code.inner is None else code.inner.stack
-        is_mapped = bool(options.get("features") or options.get("image"))
+        is_mapped = bool(options.get("features") or options.get("given"))
         return [], [_OF_FEATURES.format(code.name)] * is_mapped
     said, unsure = _compared(code, reading, fits=fits)
     return said, [*_of_masks(code), *unsure, *_of_output(code, reading)]

@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.utils._pytree import tree_leaves
 
 from attentest.targets.adapt.code import POSITIONS
 from attentest.targets.adapt.encoders.stack import is_same, replaced
@@ -43,6 +44,12 @@ class Mismatch(Exception):
     subject = "what the first of them gets is "
 
 
+class Unused(Mismatch):
+    """A table of positions on which nothing depends."""
+
+    subject = ""
+
+
 class Idle(Unclear):
     """A class whose layers have no effect on what its call gives; its text is the question."""
 
@@ -56,11 +63,13 @@ class Entering:
     """The input of the first layer, of a call of `wrapping` with parameters that are random.
 
     `tables` are the names of parameters that may be the table of the tokens (V, D). Parameters that
-    are not trained keep their numbers: a table of sines may be one.
+    are not trained keep their numbers: a table of sines may be one. A `length` is that of all
+    sequences, which may get one row more, of a class: it is left out.
     """
 
     wrapping: Wrapping
     tables: Sequence[str]
+    length: int = 0
 
     def choices(self) -> dict[str, Value]:
         """Return the options that give the numbers; raises NotRead or Mismatch for none."""
@@ -82,6 +91,9 @@ class Entering:
             raise NotRead(f"it depends on {' and '.join(odd)}")
         if not is_near(still, still[:1].expand_as(still)):
             raise Mismatch("the sum with numbers that differ between samples")
+        for one in self._rest(own):
+            if one not in used and self._is_of_positions(one) and self._is_unused(one, ids):
+                raise Unused(f"no output depends on {one}, which has a row for each position")
         embedded = self._entered(ids) - still
         scale = _factor(embedded, rows[ids])
         if scale is None:
@@ -126,7 +138,7 @@ class Entering:
     def _ids(self, seed: int) -> Tensor:
         """Return ids that are neither of the first ones nor of the last ones."""
         source = torch.Generator().manual_seed(seed)
-        shape = (_BATCH, _LENGTH)
+        shape = (_BATCH, self.length or _LENGTH)
         return torch.randint(3, self.wrapping.sizes.source_vocabulary - 3, shape, generator=source)
 
     def _rest(self, own: str) -> Iterator[str]:
@@ -147,6 +159,23 @@ class Entering:
         shape = squeezed(tuple(self._parameters[name].shape))
         width = self.wrapping.sizes.d_model
         return len(shape) == 2 and shape[1] == width != shape[0]
+
+    def _is_of_positions(self, name: str) -> bool:
+        """Say whether a parameter has as many rows as there are positions, or more."""
+        rows = squeezed(tuple(self._parameters[name].shape))[:1]
+        return self._is_table(name) and rows >= (self.length or POSITIONS,)
+
+    def _is_unused(self, name: str, ids: Tensor) -> bool:
+        """Say whether no output of a call depends on the parameter `name`."""
+        own, before = self._parameters[name], self._outputs(ids)
+        kept = own.clone()
+        own.zero_()
+        try:
+            after = self._outputs(ids)
+        finally:
+            own.copy_(kept)
+        pairs = zip(before, after, strict=False)
+        return bool(before) and all(torch.equal(one, other) for one, other in pairs)
 
     def _changes(self, name: str, ids: Tensor) -> bool:
         """Say whether the parameter `name` has an effect on the input of the first layer."""
@@ -171,9 +200,21 @@ class Entering:
         given = next((x for one, x, output in seen if is_same(entered, output)), entered)
         if given.shape[:2] == ids.shape[::-1]:
             given = given.transpose(0, 1)
+        if self.length and given.shape[1] == self.length + 1:
+            given = given[:, self._tokens]
         if given.shape != (*ids.shape, self.wrapping.sizes.d_model):
             raise NotRead("it has no row for every token")
         return given.double().clone()
+
+    @cached_property
+    def _tokens(self) -> slice:
+        """The rows of the tokens where there is one more, which is that of a class in all texts."""
+        called = [self._called(self._ids(seed), []) for seed in (1, 2)]
+        rows = torch.cat([one if len(one) == _BATCH else one.transpose(0, 1) for one in called])
+        first, last = (is_near(rows[:1, at].expand_as(rows[:, at]), rows[:, at]) for at in (0, -1))
+        if first == last:
+            raise NotRead("it has a row more than tokens, and nothing says which")
+        return slice(1, None) if first else slice(0, -1)
 
     def _called(self, ids: Tensor, seen: list[tuple[nn.Module, Tensor, Tensor]]) -> Tensor:
         """Return the input of the first layer; `seen` gets the calls of norms before it."""
@@ -215,8 +256,7 @@ class Entering:
                 result = self.wrapping.module.eval()(**given)
             except Exception:  # code that a user wrote may raise anything
                 continue
-            parts = result if isinstance(result, tuple | list) else [result]
-            found += [one.clone() for one in parts if isinstance(one, Tensor)]
+            found += [one.clone() for one in tree_leaves(result) if isinstance(one, Tensor)]
         return found
 
     def _watch(

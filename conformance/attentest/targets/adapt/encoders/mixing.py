@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from attentest.targets.adapt.encoders.images import ImageWrapping
+from attentest.targets.adapt.encoders.rows.wrapping import RowsWrapping
 from attentest.targets.adapt.encoders.wrapping import Wrapping
 from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.adapt.reading import Unclear
@@ -34,24 +34,22 @@ def demand_separate_samples(wrapping: Wrapping, name: str) -> None:
     Of tokens, the first axis may be that of the sequence: positions run along it then.
     """
     with undisturbed():
-        if isinstance(wrapping, ImageWrapping):
-            is_mixed = _mixes_images(wrapping)
+        if isinstance(wrapping, RowsWrapping):
+            is_mixed = _mixes_rows(wrapping)
         else:
             is_mixed = _mixes_tokens(wrapping)
     if is_mixed:
         raise Mixed(_MIXED.format(name))
 
 
-def _mixes_images(wrapping: ImageWrapping) -> bool:
-    """Say whether rows behind the last layer depend on another image.
+def _mixes_rows(wrapping: RowsWrapping) -> bool:
+    """Say whether rows behind the last layer depend on another sample.
 
-    The rows of a class token are the same in all images before that, and show nothing.
+    The rows of a class token are the same in all samples before that, and show nothing.
     """
-    first = next(wrapping.module.parameters())
-    source = torch.Generator().manual_seed(0)
-    images = torch.randn(_SAMPLES, *wrapping.image, generator=source).to(first.dtype)
-    changed = images.clone()
-    changed[0] = images[0].flip(-1)
+    plain = wrapping.inputs(_SAMPLES)
+    changed = plain.clone()
+    changed[0] = 1 - plain[0] if len(wrapping.given) == 1 else plain[0].flip(-1)
     last = [*wrapping.module.get_submodule(wrapping.layers).children()][-1]
     rows: list[Tensor] = []
 
@@ -59,9 +57,10 @@ def _mixes_images(wrapping: ImageWrapping) -> bool:
         held = result[0] if isinstance(result, tuple) else result
         rows.append(held.detach())
 
+    calls = [wrapping.arguments(one) for one in (plain, plain, changed)]
     with suppress(Exception), last.register_forward_hook(note):
-        for one in (images, images, changed):
-            wrapping.module(one)
+        for given in calls:
+            wrapping.module(**given)
     if len(rows) != 3 or [*rows[0].shape[:-1]].count(_SAMPLES) != 1 or rows[0].dim() != 3:
         return False
     if _differs(*rows[:2]).any():

@@ -24,8 +24,9 @@ class EmbeddedStack(nn.Module):
     `norm` are paths ("" for no norm), `tokens` names the argument of the ids, `zeros` those of
     other ids, such as segments. Where `keep` is False, the id is `pad`. `sequence_first` says
     that the layers get (L, B, D). `features` is the path of the first matrix of a class that takes
-    vectors in the place of ids, and `image` the shape (C, H, W) of what one of images takes. What
-    `whole` does behind its layers may fail for other numbers of rows than its head takes.
+    vectors in the place of ids, and `given` the shape of one sample of a class that takes others:
+    an image (C, H, W), ids of one length (N,), vectors (N, 0) with 0 for their width. What `whole`
+    does behind its layers may fail for other numbers of rows than its head takes.
     """
 
     def __init__(
@@ -39,7 +40,7 @@ class EmbeddedStack(nn.Module):
         pad: int = 0,
         sequence_first: bool = False,
         features: str = "",
-        image: Sequence[int] = (),
+        given: Sequence[int] = (),
     ) -> None:
         super().__init__()
         self.around = (whole,)  # in a tuple: its embeddings are no parameters of the stack
@@ -49,19 +50,20 @@ class EmbeddedStack(nn.Module):
         self.ids = (tokens, tuple(zeros), pad)
         self.sequence_first = sequence_first
         matrix = vars(whole.get_submodule(features)) if features else {}
-        self.image = tuple(image)
-        self.features: int = matrix.get("in_features", 0)
+        self.given = tuple(given)
+        self.features: int = matrix.get("in_features", matrix.get("in_channels", 0))
 
     def forward(self, x: Tensor, keep: Tensor | None = None, **rest: Any) -> Tensor:
         """Return what the norm, or else the last layer, returns inside of `whole`."""
         tokens, zeros, pad = self.ids
-        ids = torch.full(x.shape[:2], int(pad == 0), device=x.device)
+        length = self.given[0] if len(self.given) == 1 else x.shape[1]
+        ids = torch.full((len(x), length), int(pad == 0), device=x.device)
         given = {tokens: ids if keep is None else ids.where(keep, pad), **rest}
         given |= {own: torch.zeros_like(ids) for own in zeros}
-        if self.features:
+        if len(self.given) > 1:
+            given[tokens] = x.new_ones(len(x), *(one or self.features for one in self.given))
+        elif self.features:
             given[tokens] = x.new_ones(*x.shape[:2], self.features)
-        if self.image:
-            given[tokens] = x.new_ones(len(x), *self.image)
         entering = x.transpose(0, 1) if self.sequence_first else x
         layers = list(self.layers.children())
         outputs: list[Tensor] = []

@@ -20,15 +20,11 @@ from attentest.targets.adapt.components import (
 from attentest.targets.adapt.construction import Construction
 from attentest.targets.adapt.encoders import default_sizes
 from attentest.targets.adapt.encoders.entering import Entering, Idle, NotRead
-from attentest.targets.adapt.encoders.images import (
-    ImageWrapping,
-    numbers_of_rows,
-    shapes_of_images,
-    takes_images,
-)
 from attentest.targets.adapt.encoders.leaving import demand_output
 from attentest.targets.adapt.encoders.mixing import demand_separate_samples
 from attentest.targets.adapt.encoders.pooling import pooling_of
+from attentest.targets.adapt.encoders.rows.reading import of_images, of_rows
+from attentest.targets.adapt.encoders.rows.shapes import takes_images
 from attentest.targets.adapt.encoders.seen import Uncalled
 from attentest.targets.adapt.encoders.shared_layers import with_own_layers
 from attentest.targets.adapt.encoders.wrapping import (
@@ -45,7 +41,6 @@ from attentest.targets.adapt.parameters.stacks import Layers, lists_of_layers
 from attentest.targets.adapt.parameters.units import Unit, squeezed, units
 from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.adapt.reading import Reading, Unclear
-from attentest.targets.constants.components import varied
 from attentest_spec import Sizes
 from attentest_spec.choices import Value
 
@@ -96,18 +91,22 @@ def token_encoder(thing: Any, reading: Reading, name: str = "") -> Code | None:
     if not (said or found.tables or guess in ("", "generator")):
         return None  # without a table of tokens, it is that part itself
     asked = replace(reading, component="encoder")
-    if not found.tables and found.alone and (images := found.of_images(thing, own)):
+    if not found.tables and found.alone and (images := of_images(found, thing, own)):
         return images
     is_model = "model" in (said, component_suggested(own)) or own.lower().endswith("vit")
     if not found.tables and found.alone and is_model and takes_images(thing):
         raise OfImages(_OF_IMAGES.format(own, found.layer))
     if not found.tables and found.alone:
-        return code_of(thing, asked, own) if said == "model" else found.of_features(thing, own)
+        if said == "model":
+            return code_of(thing, asked, own)
+        return found.of_features(thing, own) or of_rows(found, thing, own)
     try:
         return found.code(thing, own)
     except Uncalled:
         built = default_sizes.with_heads_of_code(thing, asked, found.built)
         if built is None or (other := _Found._of(built, asked)) is None:
+            if (rows := of_rows(found, thing, own)) is not None:
+                return rows
             raise
     return other.code(thing, own)
 
@@ -161,7 +160,7 @@ class _Found:
         try:
             with undisturbed():
                 side = _SIDES[reading.component == "decoder"]
-                built = default_sizes.buildable(varied(thing, side, reading))
+                built = default_sizes.built_of(thing, side, reading)
         except Exception:  # code that a user wrote may raise anything: it is no encoder then
             return None
         if (found := cls._of(built, reading)) is not None or reading.strict:
@@ -239,15 +238,15 @@ class _Found:
         demand_least_width(self.built, self.sizes, name, "the class of its layers")
         if self.component == "encoder" and self.tables:
             demand_separate_samples(self._wrapping(name), name)
-        alone = None if self.component == "decoder" else self._sub_module()
+        alone = None if self.component == "decoder" else self.sub_module()
         if alone and self.tables:
             around, path = self._wrapping(name), alone[0].path
             alone = None if around.changes_input(path) or around.gives_more(path) else alone
         if alone is None:
-            return self._code(thing, name, *self._wrapping(name).inner())
+            return self.code_of(thing, name, *self._wrapping(name).inner())
         masked = self._wrapping(name).masked() if self.tables else None
-        plain = self._code(thing, name, replace(alone[0], masked=bool(masked)), None)
-        return replace(self._code(thing, name, *masked), otherwise=plain) if masked else plain
+        plain = self.code_of(thing, name, replace(alone[0], masked=bool(masked)), None)
+        return replace(self.code_of(thing, name, *masked), otherwise=plain) if masked else plain
 
     def of_features(self, thing: type[nn.Module], name: str) -> Code | None:
         """Return the stack in a class that maps the vectors it takes to the width of its layers.
@@ -267,23 +266,12 @@ class _Found:
                 inside = path.removeprefix(f"{around.path}." * bool(around.path))
                 wrapping = replace(around, features=inside)
                 if wrapping.maps_input():
-                    return self._code(thing, name, *wrapping.inner())
+                    return self.code_of(thing, name, *wrapping.inner())
             except Unclear:  # it is no matrix of the input
                 continue
         return None
 
-    def of_images(self, thing: type[nn.Module], name: str) -> Code | None:
-        """Return the stack in a class that makes rows of the patches of images, None for others."""
-        for image in shapes_of_images(thing, self.module):
-            if (code := self._of_image(thing, name, image)) is not None:
-                return code
-            for number in numbers_of_rows(self.module, image):
-                fixed = self._with_positions(number)
-                if fixed and (code := fixed._of_image(thing, name, image)) is not None:
-                    return code
-        return None
-
-    def _with_positions(self, number: int) -> "_Found | None":
+    def with_positions(self, number: int) -> "_Found | None":
         """Return the class with so many positions, None where it is built for no number of them."""
         built = self.built.with_positions(number)
         if built is self.built:
@@ -294,21 +282,7 @@ class _Found:
         except Exception:  # code that a user wrote may raise anything
             return None
 
-    def _of_image(self, thing: type[nn.Module], name: str, image: tuple[int, ...]) -> Code | None:
-        """Return the stack in a class that makes rows of patches of `image`, None for others."""
-        known = "", self.path, False
-        around = ImageWrapping(name, self.module, self.sizes, self.component, *known, image=image)
-        alone = self._sub_module()
-        read = around.inner() if around.is_read() else None
-        if read is None and alone and around.enters(alone[0].path):
-            read = alone[0], around.alone(alone[0].path)
-        if read is not None:
-            demand_least_width(self.built, self.sizes, name, "the class of its layers")
-            demand_separate_samples(around, name)
-            return self._code(thing, name, *read)
-        return None
-
-    def _code(
+    def code_of(
         self, thing: type[nn.Module], name: str, inner: Inner, signature: inspect.Signature | None
     ) -> Code:
         """Return `inner` as code, called with `signature` or with its own."""
@@ -331,12 +305,15 @@ class _Found:
                 else f"{where} is judged, and nothing else of it",
             ),
             inner=inner,
-            entering=partial(self._entering, name) if self.tables else None,
+            entering=partial(self.entering, name) if self.tables else None,
             leaving=partial(self._leaving, name) if self.tables and self._has_heads else None,
         )
 
-    def _entering(self, name: str) -> Mapping[str, Value]:
-        """Return the options of the embedding and the positions, in double precision if it can."""
+    def entering(self, name: str, length: int = 0) -> Mapping[str, Value]:
+        """Return the options of the embedding and the positions, in double precision if it can.
+
+        A `length` is that of all sequences.
+        """
         failures: list[NotRead] = []
         for precision in (torch.float64, torch.float32):
             with undisturbed():
@@ -345,7 +322,7 @@ class _Found:
             start = f"{wrapping.path}." if wrapping.path else ""
             tables = [one.weight.removeprefix(start) for one in self.tables]
             try:
-                found = Entering(wrapping, tables).choices()
+                found = Entering(wrapping, tables, length).choices()
                 demand_output(wrapping, heads=self._has_heads)
                 return found
             except NotRead as reason:
@@ -370,7 +347,7 @@ class _Found:
         rest = (one for one in self.units if not self.layers.holds(one))
         return any(one.kind in ("linear", "packed") for one in rest)
 
-    def _sub_module(self) -> tuple[Inner, None] | None:
+    def sub_module(self) -> tuple[Inner, None] | None:
         """Return the outermost sub-module with the layers, at most a norm, and no more."""
         names = self.path.split(".")
         for end in range(1, len(names) + 1):

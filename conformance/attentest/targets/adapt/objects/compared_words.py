@@ -3,7 +3,7 @@
 import ast
 import inspect
 import textwrap
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from attentest.targets.adapt.components import words_of
@@ -32,8 +32,17 @@ def attempts_of_words(thing: Callable[..., Any], unknown: Sequence[str]) -> Iter
             yield Attempt(given=given)
 
 
+def worded(given: Mapping[str, Any]) -> str:
+    """Return the assumption about the words `given`, "" for none."""
+    said = " and ".join(f"{own}={word}" for own, word in given.items())
+    return f"assumed {said}, which its code compares it with" if given else ""
+
+
 def _words(thing: Callable[..., Any], own: str) -> list[str]:
-    """Return the words that the argument `own` is compared with: `own == "a"`, `own in ["a"]`."""
+    """Return the words that the argument `own` is compared with: `own == "a"`, `own in ["a"]`.
+
+    It may be stored first: `self.own.lower() == "a"`.
+    """
     made = thing.__init__ if inspect.isclass(thing) else thing
     try:
         tree = ast.parse(textwrap.dedent(inspect.getsource(made)))
@@ -51,5 +60,30 @@ def _words(thing: Callable[..., Any], own: str) -> list[str]:
     return list(dict.fromkeys(found))
 
 
+def words_at_calls(thing: Any, own: str, known: Collection[str]) -> dict[str, str]:
+    """Return words for fields of the settings `own` that methods of a class compare with them.
+
+    They are read when it is called (`self.own.pooling == "mean"`), and the `known` ones are not.
+    """
+    try:
+        tree = ast.parse(textwrap.dedent(inspect.getsource(thing)))
+    except (OSError, SyntaxError, TypeError):
+        return {}
+    found: dict[str, str] = {}
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Compare) or not isinstance(node.left, ast.Attribute):
+            continue
+        word = getattr(node.comparators[0], "value", None)
+        is_field = node.left.attr not in known and _is(node.left.value, own)
+        if is_field and isinstance(word, str):
+            found.setdefault(node.left.attr, word)
+    return found
+
+
 def _is(node: ast.expr, own: str) -> bool:
+    """Say whether a node is the argument `own`, an attribute by its name, or that in lower case."""
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and not node.args:
+        return node.func.attr in ("lower", "upper", "strip") and _is(node.func.value, own)
+    if isinstance(node, ast.Attribute):
+        return node.attr == own and getattr(node.value, "id", "") == "self"
     return isinstance(node, ast.Name) and node.id == own

@@ -13,6 +13,7 @@ from attentest.targets.adapt.objects.configuration import Fields, fields_read
 
 F = TypeVar("F")
 
+_LIBRARIES = ("builtins", "torch", "typing", "abc")
 _MOST = 4
 """The largest number of such fields."""
 
@@ -37,7 +38,7 @@ def fields_and_groups(
         groups[fields.lacking] = Fields(own, value)
         fields = fields_read(build, fill, value, groups)
     read = [one for name, one in groups.items() if not (one.is_kept and is_stored(name))]
-    if fields.missing or not read or not all(one.found and not one.missing for one in read):
+    if fields.missing or not groups or not all(one.found and not one.missing for one in read):
         return plain
     fields.found |= {name: grouped(one) for name, one in groups.items()}
     return fields
@@ -51,10 +52,14 @@ def _of_group(fill: Callable[[str, Mapping[str, F]], F | None], group: str, name
 
 
 def only_stored(thing: Any, name: str) -> bool:
-    """Say whether the file of `thing` reads the field `name` to store it, and reads it no more."""
+    """Say whether the file of `thing` reads the field `name` to store it, and reads it no more.
+
+    The classes of other files that it inherits from are read, too.
+    """
     home = sys.modules.get(getattr(thing, "__module__", ""))
     try:
-        nodes = list(ast.walk(ast.parse(inspect.getsource(home))))  # type: ignore[arg-type]  # of None it raises
+        read = [inspect.getsource(one) for one in (home, *_bases(thing))]  # type: ignore[arg-type]  # of None it raises
+        nodes = [node for one in read for node in ast.walk(ast.parse(one))]
     except (OSError, SyntaxError, TypeError):
         return False
     stores = {
@@ -68,6 +73,17 @@ def only_stored(thing: Any, name: str) -> bool:
     loads = (one for one in nodes if isinstance(one, ast.Attribute) and _is_own(one))
     used = {one.attr for one in loads if isinstance(one.ctx, ast.Load)}
     return bool(held) and len(own) > 0 and all(map(_is_own, kept)) and not own & used
+
+
+def _bases(thing: Any) -> list[type]:
+    """Return the classes of other files that `thing` inherits from, besides those of libraries."""
+    every = thing.__mro__ if inspect.isclass(thing) else ()
+    libraries = (*_LIBRARIES, thing.__module__) if every else ()
+    return [
+        one
+        for one in every
+        if one.__module__.partition(".")[0] not in libraries and one.__module__ not in libraries
+    ]
 
 
 def _is_read(node: ast.AST, name: str) -> bool:

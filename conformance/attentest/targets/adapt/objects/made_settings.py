@@ -79,7 +79,7 @@ def made_settings(thing: Callable[..., Any], own: str) -> MadeSettings:
 
     They have every field that the constructor reads. Of several, what all tables hold alike is
     taken, and several of another kind are none. A class of settings in the file is meant where
-    there is one and no field is read by key.
+    there is one and no field is read by key. A class without arguments makes settings, too.
     """
     keys = keys_read_of(thing, own)
     read = fields_read_of(thing, own) | keys
@@ -94,8 +94,25 @@ def made_settings(thing: Callable[..., Any], own: str) -> MadeSettings:
         others = set(one) if held and isinstance(one, dict) else set()  # such as a dtype
         if fields and read <= fields.keys() | others:
             found.append(MadeSettings(name, fields, held=bool(held)))
-    classes = [] if keys else [one for one in settings_classes(thing, own) if one.__name__ in home]
+    near = [] if keys else list(settings_classes(thing, own))
+    if not found and len(near) == 1 and (fields := _fields_of_class(near[0])):
+        return MadeSettings(near[0].__name__, fields)
+    classes = [one for one in near if one.__name__ in home]
     return _alike(found) if found and not classes else MadeSettings()
+
+
+@lru_cache(maxsize=256)
+def _fields_of_class(cls: type) -> Mapping[str, Any]:
+    """Return the plain attributes of an object of `cls`, {} for a class that takes arguments."""
+    try:
+        if inspect.signature(cls).parameters:
+            return {}
+        with undisturbed(), _quiet():
+            made = cls()
+    except (Exception, SystemExit):  # code that a user wrote may raise anything
+        return {}
+    held = {**vars(cls), **(vars(made) if hasattr(made, "__dict__") else {})}
+    return _plain({name: one for name, one in held.items() if not name.startswith("_")})
 
 
 def _alike(found: Sequence[MadeSettings]) -> MadeSettings:

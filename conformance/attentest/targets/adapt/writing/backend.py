@@ -24,6 +24,7 @@ from attentest.targets.adapt.objects.mask_holders import held_as
 from attentest.targets.adapt.parameters.telling import lines as table_lines
 from attentest.targets.adapt.probing import SIZES
 from attentest.targets.adapt.wrappers.lazy import LAZY_SOURCE, materialised
+from attentest.targets.adapt.wrappers.own_heads import OWN_HEADS_SOURCE, own_heads
 from attentest.targets.adapt.wrappers.own_layers import OWN_LAYERS_SOURCE, own_layers
 from attentest.targets.adapt.writing.values import Expression, Writer
 from attentest.targets.constants.copies import COPIES_SOURCE, copied
@@ -133,6 +134,10 @@ class Written:
             self.helpers["lazy"] = LAZY_SOURCE.strip()
             of_sizes = [Expression(made), Expression("sizes")]
             made = self.writer.call(materialised.__name__, of_sizes, {})
+        if how.heads:
+            self.helpers["own heads"] = OWN_HEADS_SOURCE.strip()
+            of_heads = [Expression(made), how.heads, how.heads_axis, Expression("sizes.heads")]
+            made = self.writer.call(own_heads.__name__, of_heads, {})
         if how.shared:
             self.helpers["own layers"] = OWN_LAYERS_SOURCE.strip()
             of_layers = [Expression(made), how.shared, Expression("sizes.layers")]

@@ -29,6 +29,7 @@ from attentest.targets.adapt.makers.maker import CODE, Maker
 from attentest.targets.adapt.names import MASKS
 from attentest.targets.adapt.objects.mask_holders import held_as
 from attentest.targets.adapt.probing import undisturbed
+from attentest.targets.adapt.wrappers.own_heads import OWN_HEADS_SOURCE
 from attentest.targets.adapt.wrappers.own_layers import OWN_LAYERS_SOURCE
 from attentest.targets.adapt.writing.values import Expression, Writer, tensor
 from attentest.targets.constants.copies import COPIES_SOURCE
@@ -64,6 +65,7 @@ class Script:
         helper = [STACK_SOURCE, ""] if inner is not None and inner.stack else []
         helper += [COPIES_SOURCE, ""] * bool(self.code.constants)
         built = self.code.construction
+        helper += [OWN_HEADS_SOURCE, ""] * (built is not None and bool(built.heads))
         helper += [OWN_LAYERS_SOURCE, ""] * (built is not None and bool(built.shared))
         helper += [self.code.wrapper.source, ""] if self.code.wrapper is not None else []
         ready = "torch.set_printoptions(precision=8)"

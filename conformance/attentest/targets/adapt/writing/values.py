@@ -14,6 +14,7 @@ from torch import Tensor
 from attentest.harness.reproduction import numbers
 from attentest.targets.adapt.construction import Construction
 from attentest.targets.adapt.fillings import Filling
+from attentest.targets.adapt.wrappers.own_heads import own_heads
 from attentest.targets.adapt.wrappers.own_layers import own_layers
 from attentest.targets.constants.copies import copied
 from attentest.targets.origin import origin
@@ -87,6 +88,9 @@ class Writer:
             for own, one in how.fillings.items()
         }
         made = self.call(self.copy(function, how.constants, sizes), (), named)
+        if how.heads:
+            of_heads = [Expression(made), how.heads, how.heads_axis, sizes.heads]
+            made = self.call(own_heads.__name__, of_heads, {})
         if not how.shared:
             return made
         return self.call(own_layers.__name__, [Expression(made), how.shared, sizes.layers], {})
