@@ -125,7 +125,9 @@ class RowsWrapping(Wrapping):
         return own.replace(parameters=[*own.parameters.values()][:1])
 
     def _has_rows(self, lead: list[int]) -> bool:
-        return len(lead) == 2 and BATCH in lead and max(lead) >= _LEAST
+        """Say whether there are rows of samples; fewer than ids leave out those to be predicted."""
+        least = self.given[0] if len(self.given) == 1 else _LEAST
+        return len(lead) == 2 and BATCH in lead and max(lead) >= least
 
     def _is_row_each(self, seen: Seen) -> bool:
         """Say whether there is one row for each id, and no other."""
