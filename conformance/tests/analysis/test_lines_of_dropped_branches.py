@@ -122,3 +122,30 @@ def test_the_first_values_of_a_norm_have_no_line_of_its_formula(
     backend = adapted(tmp_path, "LayerNorm", edited(NORM, (right, wrong)))
     verdict = judge(Bench(backend), "layer_norm.birth")
     assert (verdict.status, verdict.location) == (Status.VIOLATION, None)
+
+
+NETWORK = """
+
+class Network(nn.Module):
+    def __init__(self, d_model, d_ff):
+        super().__init__()
+        self.norm = nn.LayerNorm(d_model)
+        self.fc1, self.fc2 = nn.Linear(d_model, d_ff), nn.Linear(d_ff, d_model)
+
+    def forward(self, x):
+        x = self.norm(x)
+        x = self.fc2(F.relu(self.fc1(x)))
+        return x
+"""
+
+
+def test_a_residual_input_that_a_caller_leaves_out_is_named_there(tmp_path: Path) -> None:
+    fed = CODE[CODE.index("        y = self.norm2(x)") : CODE.index("        return x")]
+    parts = "self.fc1, self.fc2 = nn.Linear(d_model, d_ff), nn.Linear(d_ff, d_model)"
+    edits = (fed, "        x = self.network(x)\n"), (parts, "self.network = Network(d_model, d_ff)")
+    norms = "self.norm1, self.norm2 = nn.LayerNorm(d_model), nn.LayerNorm(d_model)"
+    edits += ((norms, "self.norm1 = nn.LayerNorm(d_model)"),)
+    backend = adapted(tmp_path, "EncoderLayer", edited(CODE, *edits) + NETWORK)
+    location = judge(Bench(backend, shrink=False), "encoder.layer-formula").location
+    assert location is not None
+    assert location.code == "x = self.network(x)"

@@ -4,6 +4,7 @@ import linecache
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from attentest.analysis.lines.alignment import Alignment
 from attentest.analysis.lines.callers import (
@@ -302,10 +303,10 @@ def _blamed(alignment: Alignment, finding: Finding, wrong: FormulaStep) -> Place
     missing = _missing(alignment, finding)
     if missing:
         missing |= {wrong.number} if is_mask(wrong.value) else set()  # that a caller hands in
-        able = list(knowing(alignment, operation, missing))
-        later = next((place for number, place in able if number >= depth), None)
-        if later is not None:
-            return later
+        known = partial(knowing, alignment, operation, missing)
+        able = [*known(bound=is_residual_sum(wrong))] or [*known()]
+        if later := [place for number, place in able if number >= depth]:
+            return later[0]
         if not able and _is_of_others(alignment, missing, wrong):
             return _common(alignment, finding, wrong) or operation.place
     if finding.argument is not None:
