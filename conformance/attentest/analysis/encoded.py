@@ -1,6 +1,7 @@
 """The choices of a model that its encoder shows, where the output of the whole fits none."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
@@ -15,7 +16,7 @@ from attentest_spec import CHOICES, Backend, Choices
 from attentest_spec.choices import Value
 from attentest_spec.oracles import ORACLES
 from attentest_spec.parameters import draw, learned_positions, one_vocabulary
-from attentest_spec.setting import Setting
+from attentest_spec.setting import Array, Floats, Setting
 
 _AXES = (
     *("positional_encoding", "embedding_scale", "norm_placement", "activation", "norm_epsilon"),
@@ -80,31 +81,34 @@ def scale_of_one_side(backend: Backend, known: Mapping[str, Value]) -> dict[str,
     return {}
 
 
-def positions_of_one_side(backend: Backend, known: Mapping[str, Value]) -> dict[str, Value]:
-    """Return the positions that the code adds on one side alone, with its scale, else {}.
+@dataclass(frozen=True)
+class _Called:
+    """A call of a whole model, whose output (B, T, V) that of known mistakes is compared with."""
 
-    `known` are the other choices. Without an option that fits, no positions may come closest.
-    Trained ones show in the parameters.
-    """
-    if learned_positions(Choices.of(known)):
-        return {}
-    try:
-        probe, source = _encoding(backend, Choices.of(known))
-        target = source[:, ::-1] % probe.sizes.target_vocabulary
-        actual = as_floats(probe.output(source, target))
-    except (Absent, BackendError, Violation):
-        return {}
-    free = {name: one for name, one in known.items() if name not in _PLACED}
-    for values in product(*(_options(name, free) for name in _PLACED)):
-        own = dict(zip(_PLACED, values, strict=True))
-        declared = Choices.of({**known, **own})
-        for name in _ONE_SIDE if own["positional_encoding"] != "none" else ():
-            part = Variant({}, (faults()[name],), declared).backend().build("model", probe.sizes)
-            part.load(probe.parameters)
-            wanted = as_floats(part(source, target))
-            if np.abs(wanted - actual).max() <= CLOSE * np.abs(actual).max():
-                return own
-    return {}
+    probe: Probe
+    inputs: tuple[Array, Array]
+    actual: Floats
+
+    @classmethod
+    def of(cls, backend: Backend, known: Mapping[str, Value]) -> "_Called | None":
+        """Return a call under the choices `known`, None where it raises or trains positions."""
+        choices = Choices.of(known)
+        if learned_positions(choices):
+            return None
+        try:
+            probe, source = _encoding(backend, choices)
+            target = source[:, ::-1] % probe.sizes.target_vocabulary
+            return cls(probe, (source, target), as_floats(probe.output(source, target)))
+        except (Absent, BackendError, Violation):
+            return None
+
+    def is_of(self, mistake: str, choices: Choices) -> bool:
+        """Say whether a mistake of the catalogue gives this output, under `choices`."""
+        variant = Variant({}, (faults()[mistake],), choices)
+        part = variant.backend().build("model", self.probe.sizes)
+        part.load(self.probe.parameters)
+        wanted = as_floats(part(*self.inputs))
+        return bool(np.abs(wanted - self.actual).max() <= CLOSE * np.abs(self.actual).max())
 
 
 def positions_of_mistakes(backend: Backend, known: Mapping[str, Value]) -> dict[str, Value]:
@@ -116,32 +120,39 @@ def positions_of_mistakes(backend: Backend, known: Mapping[str, Value]) -> dict[
     return found or choices_beside_positions(backend, known)
 
 
+def positions_of_one_side(backend: Backend, known: Mapping[str, Value]) -> dict[str, Value]:
+    """Return the positions that the code adds on one side alone, with its scale, else {}.
+
+    `known` are the other choices. Without an option that fits, no positions may come closest.
+    Trained ones show in the parameters.
+    """
+    if (called := _Called.of(backend, known)) is None:
+        return {}
+    free = {name: one for name, one in known.items() if name not in _PLACED}
+    for values in product(*(_options(name, free) for name in _PLACED)):
+        own = dict(zip(_PLACED, values, strict=True))
+        names = _ONE_SIDE if own["positional_encoding"] != "none" else ()
+        if any(called.is_of(name, Choices.of({**known, **own})) for name in names):
+            return own
+    return {}
+
+
 def choices_beside_positions(backend: Backend, known: Mapping[str, Value]) -> dict[str, Value]:
     """Return the other choices of a model whose table of positions is a known mistake, else {}.
 
     `known` are choices that are measured otherwise. The whole output has to be that of the mistake.
     """
-    if learned_positions(Choices.of(known)):
-        return {}
-    try:
-        probe, source = _encoding(backend, Choices.of(known))
-        target = source[:, ::-1] % probe.sizes.target_vocabulary
-        actual = as_floats(probe.output(source, target))
-    except (Absent, BackendError, Violation):
+    if (called := _Called.of(backend, known)) is None:
         return {}
     # A scale that is measured beside wrong positions is one of no embedding.
     free = {name: one for name, one in known.items() if name not in _PLACED}
     options = [_options(name, free)[:2] for name in _BESIDE]
     norms = [{**one, "norm_epsilon": epsilon} for one in _DIVISORS for epsilon in _EPSILONS]
     for plain, norm in product(product(*options), norms):
-        own = {**dict(zip(_BESIDE, plain, strict=True)), **norm}
-        declared = Choices.of({**free, "positional_encoding": "interleaved", **own})
-        for name in _TABLES:
-            part = Variant({}, (faults()[name],), declared).backend().build("model", probe.sizes)
-            part.load(probe.parameters)
-            wanted = as_floats(part(source, target))
-            if np.abs(wanted - actual).max() <= CLOSE * np.abs(actual).max():
-                return {"positional_encoding": "interleaved", **own}
+        own = {"positional_encoding": "interleaved", **dict(zip(_BESIDE, plain, strict=True))}
+        own |= norm
+        if any(called.is_of(name, Choices.of({**free, **own})) for name in _TABLES):
+            return own
     return {}
 
 

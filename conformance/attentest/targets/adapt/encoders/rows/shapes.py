@@ -77,7 +77,7 @@ def shapes_of_vectors(
 ) -> Iterator[tuple[str, tuple[int, ...]]]:
     """Yield the shapes of the vectors of one sample, and the path of what maps them to rows.
 
-    That is a matrix or a convolution outside of the `layers`; 0 stands for the number of its
+    That is a matrix or a convolution outside of the `layers`; a width of 0 is the number of its
     columns or channels.
     """
     every = {path: one for path, one in module.named_modules() if not path.startswith(f"{layers}.")}
