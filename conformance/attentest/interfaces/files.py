@@ -60,9 +60,11 @@ class Outcome:
         """Whether it was recognised as a component or model, and could not be read as that.
 
         A class whose name only mentions a component, as `EncoderPooling` does, was not recognised,
-        nor was a function by the last words of its name alone.
+        nor was a function by the last words of its name alone. One that is not defined may be any.
         """
         backend, member = self.backend, self.member
+        if member.undefined:
+            return True
         if backend is None or not backend.failure or member.inside:
             return False
         mentions = member.guessed and only_mentions(member.name, member.component)
@@ -90,6 +92,8 @@ class Outcome:
 
     def _result(self) -> str:
         backend, member = self.backend, self.member
+        if member.undefined:
+            return "not defined: see below"
         if backend is None or (backend.failure and member.inside):
             if member.inside:
                 return f"not judged by itself: part of {member.inside}"
@@ -191,6 +195,17 @@ class FileSummary:
             else:
                 lines = folded(said, screen.width, indent="")
                 yield "\n".join([f"== {name}", "", *lines])
+        for why, names in self._undefined().items():
+            said = _UNDEFINED.format(", ".join(names), Path(self.target).name, why)
+            yield "\n".join(folded(said, screen.width, indent=""))
+
+    def _undefined(self) -> Mapping[str, list[str]]:
+        """Return the names of the classes that are not defined, by the reason."""
+        found: dict[str, list[str]] = {}
+        for one in self.outcomes:
+            if why := one.member.undefined:
+                found.setdefault(why, []).append(one.member.name)
+        return found
 
     def table(self) -> str:
         """Return a line for every member, and one for all those that are no component."""
@@ -296,6 +311,15 @@ def _fitted(result: str, room: int) -> str:
 _NEAREST = re.compile(r" In the nearest reading, .*?(?= A part of the name |$)")
 
 
+_TRIED = re.compile(r"What was tried: [^:]*(: .*?) \((at [^)]*)\)")
+
+
+_UNDEFINED = (
+    "{} cannot be defined here: in {}, {}. Make this statement run, as by an installation of what "
+    "it imports, and they are judged."
+)
+
+
 _FOLLOWS = "{} is not judged: its first step that differs is on the line of cause {}"
 
 
@@ -309,9 +333,14 @@ def cause_of(question: str, found: Sequence[Cause]) -> int:
 
 
 def _in_short(question: str, target: str) -> str:
-    """Return the first sentence of a question, and the one on the line where numbers differ."""
+    """Return the first sentence of a question, and the one on the line where numbers differ.
+
+    Where no call ran, the first failure and its line are part of the first sentence.
+    """
     first, *rest = question.split(". ")
     if not rest:
         return first
+    if tried := _TRIED.search(question):
+        first = f"{first}{tried[1].rstrip('.')}, {tried[2]}"
     line = _NEAREST.search(question)
     return f"{first}.{line[0] if line else ''} More: attentest check {target}"

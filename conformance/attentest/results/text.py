@@ -90,6 +90,12 @@ def summary(failure: BaseException, limit: int = 300) -> str:
     return f"{whole[:start]} ... {whole[start + 5 - limit :]}"
 
 
+def summary_with_place(failure: BaseException, limit: int = 120) -> str:
+    """Return the :func:`summary` of `failure`, and the line of the user's code that it passed."""
+    place = line_of_user(failure)
+    return f"{summary(failure, limit)}{f' (at {place})' if place else ''}"
+
+
 def last_frames(failure: BaseException, limit: int = 3) -> str:
     """Return the last lines of the traceback of `failure`, for a reader who has to find it.
 

@@ -22,6 +22,10 @@ LEFT_OUT = "__left_out__"
 """The name in a module of the statements that were not run: their lines, and why."""
 
 
+UNDEFINED = "__undefined__"
+"""The name in a module of the classes of modules whose statements failed: by name, and why."""
+
+
 def definitions(module: ModuleType) -> Iterator[tuple[str, Any]]:
     """Yield the public classes and functions that `module` defines, undecorated, by their names.
 
@@ -75,7 +79,7 @@ def run_definitions(
     After the first of these, only those that define something are run. Raises what the first one
     raised where nothing is defined, or no class of modules by one of the `files` looked at.
     """
-    space, left = vars(module), dict[int, str]()
+    space, left, undefined = vars(module), dict[int, str](), dict[str, str]()
     first: BaseException | None = None
     flags = 0
     for node in ast.parse(source, file).body:
@@ -92,10 +96,20 @@ def run_definitions(
             except (Exception, SystemExit) as failure:  # code that a user wrote may raise anything
                 first = first or failure
                 left[node.lineno] = summary(failure)
+                if isinstance(node, ast.ClassDef) and _is_module(node, undefined):
+                    line, why = next((line, why) for line, why in left.items() if why)
+                    undefined[node.name] = f"line {line} raised {why}"
     space[LEFT_OUT] = left
+    space[UNDEFINED] = {name: why for name, why in undefined.items() if name not in space}
     kept = _modules(module) if module.__name__ in files else definitions(module)
     if first is not None and not any(kept):
         raise first
+
+
+def _is_module(node: ast.ClassDef, others: Collection[str]) -> bool:
+    """Say whether a class is made of `Module`, or of one of the `others`."""
+    bases = [getattr(one, "attr", getattr(one, "id", "")) for one in node.bases]
+    return any(one == "Module" or one in others for one in bases)
 
 
 def _modules(module: ModuleType) -> Iterator[type]:

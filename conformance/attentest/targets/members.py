@@ -18,6 +18,7 @@ class Member:
     `hinted` is True for a function whose last words say it, and whose arguments do not: where it
     cannot be read, that is no open question.
     `looks` is "mask", "model", "head" or "image" for what looks like one, and is no component.
+    `undefined` says why a class of modules is not defined here, as a package is missing; or "".
     """
 
     name: str
@@ -26,6 +27,7 @@ class Member:
     guessed: bool = False
     looks: str = ""
     hinted: bool = False
+    undefined: str = ""
 
 
 def members(target: str) -> list[Member] | None:
@@ -37,11 +39,13 @@ def members(target: str) -> list[Member] | None:
     module = resolve.module_of(target)
     if isinstance(getattr(module, resolve.DEFAULT_OBJECT, None), Backend):
         return None
-    from attentest.targets.definitions import definitions
+    from attentest.targets.definitions import UNDEFINED, definitions
     from attentest.targets.models.recognition import Recognition
 
     found = Recognition(module)
-    return [Member(name, **found.facts(name, thing)) for name, thing in definitions(module)]
+    defined = [Member(name, **found.facts(name, thing)) for name, thing in definitions(module)]
+    undefined: Mapping[str, str] = vars(module).get(UNDEFINED, {})
+    return [*defined, *(Member(name, undefined=why) for name, why in undefined.items())]
 
 
 def _members(*, target: str) -> list[dict[str, Any]] | None:

@@ -202,3 +202,28 @@ def test_a_folder_without_an_init_file_between_packages_belongs_to_them(tmp_path
     (tmp_path / "library" / "width.py").write_text("WIDTH = 4\n")
     (inner / "layers.py").write_text("from torch.nn import LayerNorm\n")
     assert load(f"{inner / 'layers.py'}:LayerNorm") is not None
+
+
+class StaticAttention(nn.Module):
+    """Attention without parameters, whose call is a static method."""
+
+    @staticmethod
+    def forward(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Tensor:
+        scores = q @ k.transpose(-1, -2) / k.shape[-1] ** 0.5
+        if mask is not None:
+            scores = scores.masked_fill(mask.logical_not(), float("-inf"))
+        return scores.softmax(-1) @ v
+
+
+class UnscaledStaticAttention(StaticAttention):
+    """The same without the scale."""
+
+    @staticmethod
+    def forward(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Tensor:
+        return StaticAttention.forward(q * k.shape[-1] ** 0.5, k, v, mask)
+
+
+def test_call_that_is_a_static_method_has_no_argument_for_the_module():
+    clauses = ["attention.formula"]
+    assert attentest.check(StaticAttention, "attention", clauses=clauses).conforms
+    assert not attentest.check(UnscaledStaticAttention, "attention", clauses=clauses).conforms

@@ -46,3 +46,43 @@ def test_the_line_at_which_a_call_fails_is_named(tmp_path: Path) -> None:
 def test_a_softmax_of_a_fixed_precision_is_said(tmp_path: Path) -> None:
     fixed = SOURCE.replace(SOFTMAX, ".softmax(-1, dtype=torch.float32)")
     assert "take the precision of its input there" in question(tmp_path, fixed)
+
+
+BLOCK = """
+from torch import nn
+
+
+class Attention(nn.Module):
+    def __init__(self, width, heads):
+        super().__init__()
+        self.maps = nn.MultiheadAttention(width, heads, batch_first=True)
+
+    def forward(self, x):
+        return self.maps(x, x, x, need_weights=False)[0]
+
+
+class EncoderLayer(nn.Module):
+    def __init__(self, width, heads, flavour, d_ff, dropout=0.0):
+        super().__init__()
+        self.attention = Attention(width, heads, flavour=flavour)
+        self.norm1, self.norm2 = nn.LayerNorm(width), nn.LayerNorm(width)
+        self.network = nn.Sequential(
+            nn.Linear(width, d_ff), nn.ReLU(), nn.Linear(d_ff, width)
+        )
+
+    def forward(self, x):
+        x = self.norm1(x + self.attention(x))
+        return self.norm2(x + self.network(x))
+"""
+
+
+def test_what_every_option_raises_is_part_of_the_question(tmp_path: Path) -> None:
+    file = tmp_path / "block.py"
+    file.write_text(BLOCK, encoding="utf-8")
+    with pytest.raises(Unclear) as found:
+        attentest.adapted(f"{file}:EncoderLayer")
+    line = BLOCK[: BLOCK.index(", flavour=flavour")].count("\n") + 1
+    said = str(found.value)
+    assert "nothing says what flavour is" in said
+    assert "With all of them it fails alike: TypeError: Attention.__init__() got an" in said
+    assert f"(at block.py:{line})" in said

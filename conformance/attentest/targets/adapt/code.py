@@ -207,7 +207,7 @@ def _of_class(
     named = component_named(name) or component_guessed(name)
     heads = named == "attention" and has_heads(thing, reading, call)
     component = _component(name, reading, heads=heads)
-    signature = _signature(call, name) if call else _without_self(_signature(_call(thing), name))
+    signature = _signature(call, name) if call else _without_self(thing, name)
     if not reading.component:
         component = as_layer(component, thing)
         if component == "decoder_layer" and is_of_one_text(signature, thing):
@@ -384,9 +384,10 @@ def _literal(node: ast.expr) -> Any:
         return None
 
 
-def _without_self(signature: inspect.Signature) -> inspect.Signature:
-    _, *rest = signature.parameters.values()
-    return signature.replace(parameters=rest)
+def _without_self(thing: Any, name: str) -> inspect.Signature:
+    found = _signature(_call(thing), name)
+    static = isinstance(inspect.getattr_static(thing, _call(thing).__name__, None), staticmethod)
+    return found.replace(parameters=[*found.parameters.values()][not static :])
 
 
 @dataclass(frozen=True)

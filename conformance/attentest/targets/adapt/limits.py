@@ -15,7 +15,7 @@ from attentest.analysis.identify.rounded_heads import rounds_heads
 from attentest.analysis.identify.structure import asking
 from attentest.analysis.undeclared import effective_limits, frozen_rows, marks_with_zeros
 from attentest.harness.subject import Subject
-from attentest.results.text import summary
+from attentest.results.text import summary, summary_with_place
 from attentest.targets.adapt.adapter import Adapter
 from attentest.targets.adapt.assumptions.lengths import longest
 from attentest.targets.adapt.code import Code
@@ -48,7 +48,8 @@ def built(code: Code, dtype: torch.dtype) -> Any:
     try:
         thing = code.build(SIZES)
     except Exception as failure:  # code that a user wrote may raise anything
-        demand_runnable(code.name, why := summary(failure), code.thing)
+        demand_runnable(code.name, summary(failure), code.thing)
+        why = summary_with_place(failure, 300)
         raise Uncallable(
             f"{code.name} could not be built for probing ({'; '.join(code.said)}): {why}.",
             f"An argument may have been taken for another size. What needs more is built in a file "

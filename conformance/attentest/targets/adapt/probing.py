@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from attentest.harness.subject import Answer
-from attentest.results.text import summary
+from attentest.results.text import summary, summary_with_place
 from attentest.targets.adapt.adapter import Adapter
 from attentest.targets.adapt.layouts import NUMBERS, layouts
 from attentest.targets.adapt.masks import STYLES, Style, masks_of_lengths
@@ -120,7 +120,7 @@ class Probe:
             with undisturbed():
                 result = adapter.results(self.built, given)[0]
         except Exception as failure:
-            return summary(failure, 120)
+            return summary_with_place(failure)
         output, weights = _shapes(adapter, given)
         numbers = adapter.layout.fold in NUMBERS
         found = None if numbers else returns(result, output, weights)

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from attentest.results.text import line_of_user, summary
+from attentest.results.text import summary_with_place
 from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.single import in_precision_of
 from attentest_spec import Sizes
@@ -45,8 +45,7 @@ class Probe:
             with undisturbed(), precision:
                 return call(self.model, *(one.clone() for one in inputs))
         except Exception as failure:  # code that a user wrote may raise anything
-            place = line_of_user(failure)
-            return f"{summary(failure, 120)}{f' (at {place})' if place else ''}"
+            return summary_with_place(failure)
 
     def output(self, call: Callable[..., Any], source: Tensor, target: Tensor) -> Tensor | None:
         """Return the output, None where there is none of the shape of the contract."""

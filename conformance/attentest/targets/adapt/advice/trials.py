@@ -6,13 +6,14 @@ question names it, and it is known to work.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
+from attentest.results.text import line_of_user, summary_with_place
 from attentest.targets.adapt import probing
 from attentest.targets.adapt.advice.components import other_components
 from attentest.targets.adapt.masks import NO_CONVENTION
@@ -76,6 +77,8 @@ def answered(question: Unclear, thing: Any, reading: Reading, read: Read) -> Bac
         raise Unclear(text) from question
     tried = ", ".join(one.options for one in made)
     none = f"Options were tried, and none gives the numbers of the reference: {tried}."
+    if alike := trials.failure_of(len(made)):
+        none += "" if alike in question.text else f" With all of them it fails alike: {alike}."
     raise Unclear(f"{question.text} {none}", question.rest) from question
 
 
@@ -118,11 +121,20 @@ def _with_options(backend: Any, attempt: Attempt) -> Any:
 
 @dataclass(frozen=True)
 class _Trials:
-    """Readings of code with other options; it was `taken` for a component by its name."""
+    """Readings of code with other options; it was `taken` for a component by its name.
+
+    `failures` holds what code raised when it was built or called, in the user's own lines.
+    """
 
     reading: Reading
     read: Read
     taken: str
+    failures: list[str] = field(default_factory=list)
+
+    def failure_of(self, made: int) -> str:
+        """Return what all `made` attempts raised, "" where they did not raise the same."""
+        alike = len(self.failures) == made and len(set(self.failures)) == 1
+        return self.failures[0] if alike else ""
 
     def outcomes(self, attempts: Sequence[Attempt]) -> Iterator[tuple[Attempt, _Outcome]]:
         """Yield the attempts that are made, each with its outcome.
@@ -156,7 +168,10 @@ class _Trials:
             return _Outcome.OPEN
         except Uncovered:
             return _Outcome.UNCOVERED
-        except Exception:  # code that a user wrote may raise anything
+        except Exception as failure:  # code that a user wrote may raise anything
+            raised = failure.__cause__ if isinstance(failure, Unclear) else failure
+            if raised is not None and line_of_user(raised):
+                self.failures.append(summary_with_place(raised, 200))
             return _Outcome.REFUSED
         return _Outcome.OPEN if _hides_nothing(attempt, found) else _Outcome.FITS
 
