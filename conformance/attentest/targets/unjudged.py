@@ -27,8 +27,8 @@ def looks_like(name: str, thing: Any) -> str:
     """Return "mask", "model" or "head" where `thing` looks like one, "" for none of them.
 
     A class of modules with masks in its code, with layers or stacks of them, or with a telling
-    name, may be a model, or one head of attention where its name ends so; a function that makes a
-    triangle or fills by a mask may be a mask.
+    name, may be a model, or one head of attention where its name ends so; a function with arguments
+    that makes a triangle or fills by a mask may be a mask.
     """
     words, used = {*words_of(name), squashed(name)}, _names_in(thing)
     if inspect.isclass(thing):
@@ -38,9 +38,8 @@ def looks_like(name: str, thing: Any) -> str:
         parts = {component_named(one) for one in used if one[:1].isupper() and one != name}
         telling = words & _MODELS or parts & _STACKED or any(map(_MASKS.fullmatch, used))
         return "model" if called and telling else ""
-    return (
-        "mask" if words & {"mask", "masks", "masked"} or any(map(_HIDING.fullmatch, used)) else ""
-    )
+    named = words & {"mask", "masks", "masked"} or any(map(_HIDING.fullmatch, used))
+    return "mask" if named and inspect.signature(thing).parameters else ""
 
 
 def embeds_images(component: str, thing: Any) -> bool:

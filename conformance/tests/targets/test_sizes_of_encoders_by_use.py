@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 from mistaken_code import adapted, asked_or_broken, broken
 
 from attentest.targets.models.size_names import size_by_words
@@ -209,6 +210,17 @@ def test_class_that_holds_layers_may_be_a_model_whatever_its_name_is(tmp_path: P
     home = vars(module_of(str(tmp_path / "tags.py")))
     assert looks_like("Tagger", home["Tagger"]) == "model"
     assert looks_like("Plain", home["Plain"]) == ""
+
+
+def test_function_without_arguments_is_no_mask() -> None:
+    def show_masks() -> None:
+        print(torch.ones(3, 3).tril())
+
+    def hide_later(length: int) -> torch.Tensor:
+        return torch.ones(length, length).tril()
+
+    assert looks_like("show_masks", show_masks) == ""
+    assert looks_like("hide_later", hide_later) == "mask"
 
 
 @pytest.mark.parametrize(

@@ -51,7 +51,7 @@ def test_pairs_on_circle(subject: Subject, draw: Draw) -> None:
 
 @check("positional_encoding.shift-is-rotation")
 def test_shift_is_rotation(subject: Subject, draw: Draw) -> None:
-    shift = draw.integer(1, min(5, (subject.limits.length or 7) - 2) or 1)
+    shift = draw.integer(1, max(1, min(5, (subject.limits.length or 7) - 2)))
     case = draw_call(subject, draw, lengths=(shift + 2, 24), waves=True)
     sines, cosines = case.pairs(case.added())
     hands = cosines + 1j * sines

@@ -174,12 +174,20 @@ def _placed(code: Code, adapter: Adapter, only: str) -> tuple[Probe, Adapter, in
     left = ", ".join(_unnamed(adapter))
     without = f", and without {left} (None by default)" if left else ""
     raise Uncallable(
-        f"{code.name} could not be called as {code.component}. What was tried: {'; '.join(why)}. "
+        f"{code.name} could not be called as {code.component}. What was tried: {_by_reason(why)}. "
         f"It was called with {adapter.arguments.words}{without}.",
         "If it is another component, name it with --as.",
         attempts=list(_attempts(code, adapter)),
         taken=code.component,
     )
+
+
+def _by_reason(refusals: Iterable[str]) -> str:
+    """Return the layouts that were refused, those with the same reason together."""
+    found: dict[str, list[str]] = {}
+    for layout, _, reason in (one.partition(": ") for one in refusals):
+        found.setdefault(reason, []).append(layout)
+    return "; ".join(f"{' and '.join(tried)}: {reason}" for reason, tried in found.items())
 
 
 def _is_finite(answer: torch.Tensor | str) -> bool:

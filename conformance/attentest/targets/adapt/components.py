@@ -10,7 +10,10 @@ from attentest.targets.definitions import definitions
 _NAMES = {
     "attention": (
         "attention attn attend sdpa scaledattention dotproductattention scaleddotproduct "
-        "scaleddotproductattention scaleddotattention softmaxattention fullattention"
+        "scaleddotproductattention scaleddotattention softmaxattention fullattention "
+        "scaleddpattention scaledotproductattention scaledotattention dotattention "
+        "scaleddotproductattn scaledotproductattn dotproductattn scaleproductattention "
+        "scaledproductattention scaledattn"
     ),
     "multi_head_attention": (
         "multiheadattention multiheadedattention multiheadattn mha selfattention crossattention "

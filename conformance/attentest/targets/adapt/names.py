@@ -166,7 +166,7 @@ SIZES: Mapping[str, Sequence[str]] = {
     "d_ff": INNER,
     "d_model": WIDTH,
     "heads": words(
-        "heads numheads nheads nhead h numattentionheads head attentionheads attnheads "
+        "heads numheads nheads nhead nh h numattentionheads head attentionheads attnheads "
         "numattnheads numqueryheads nqueryheads numkvheads nkvheads kvheads numkeyvalueheads "
         "nkvhead numberofheads nbheads encoderattentionheads decoderattentionheads encoderheads "
         "decoderheads encheads decheads headnum headskv queryheads headsq nattentionheads "

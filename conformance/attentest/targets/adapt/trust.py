@@ -14,6 +14,7 @@ from attentest.analysis.identify import MEASURED, NONE_FITS, Finding
 from attentest.targets.adapt import probing
 from attentest.targets.adapt.adapter import Adapter
 from attentest.targets.adapt.advice.causal_switches import demand_order
+from attentest.targets.adapt.advice.dropped_masks import demand_kept_masks
 from attentest.targets.adapt.advice.meant_otherwise import demand_meant
 from attentest.targets.adapt.advice.other_activations import other_activation
 from attentest.targets.adapt.advice.own_order import hides_later, mask_as_a_flag, mask_for_order
@@ -96,6 +97,7 @@ def question(
     demand_meant(code, probe, adapter, reading, fits=explained(findings))
     asked = _of_numbers(code, probe, adapter, found, findings, nearest, reading.choices)
     if not asked and explained(findings):  # numbers that are wrong without a mask need no meaning
+        demand_kept_masks(code.name, code.thing, probe.built)
         demand_polarity(code, probe, adapter, reading)
         demand_order(code, probe, adapter, reading)
     return asked

@@ -51,9 +51,12 @@ def longest(
 
 
 def _as_long(value: Any, length: int) -> Any:
-    """Return the first row of each sample so many times; what has no rows is returned as it is."""
+    """Return the first row of each sample so many times; what has no rows is returned as it is.
+
+    Each row has memory of its own: code that writes into its input would raise otherwise.
+    """
     rows = isinstance(value, Tensor) and value.dim() == 3
-    return value[:, :1].expand(-1, length, -1) if rows else value
+    return value[:, :1].repeat(1, length, 1) if rows else value
 
 
 def _mixes_rows(probe: Probe, adapter: Adapter) -> bool:
