@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping
 from copy import deepcopy
 from dataclasses import dataclass
-from itertools import permutations, product
+from itertools import islice, permutations, product
 from typing import Any
 
 import numpy as np
@@ -90,9 +90,8 @@ def formula_without_weights(norm: Norm | None) -> dict[str, Value]:
     rows = norm.rows() if norm is not None else None
     if rows is None:
         return {}
-    names = ("norm_epsilon_place", "norm_variance", "norm_epsilon")
-    usual = product(options(names[0]), options(names[1]), (*EPSILONS, *_TENS))
-    tried = (dict(zip(names, one, strict=True)) for one in usual)
+    usual = product(*map(options, _OF_FORMULA[:2]), (*EPSILONS, *_TENS))
+    tried = (dict(zip(_OF_FORMULA, one, strict=True)) for one in usual)
     return next((one for one in tried if rows.fit(Choices().but(**one))), {})
 
 
@@ -154,6 +153,27 @@ def inner_epsilon(seen: Observed) -> str:
             if not any(rows.fit(_norm(*one)) for one in usual):
                 return _sentence("layer_norm", f"{path} is a layer norm whose")
     return ""
+
+
+def formula_of_inner_norms(seen: Observed) -> dict[str, Value]:
+    """Return the choices of the formula of the layer norms inside of code, {} where they differ.
+
+    They show by calls of each norm alone, whatever the code around them does with its rows.
+    """
+    found: list[dict[str, Value]] = []
+    for path, module in seen.module.named_modules():
+        if isinstance(module, nn.LayerNorm):
+            found.append(dict(zip(_OF_FORMULA, ("inside-root", "biased", module.eps), strict=True)))
+        for held in _gain_and_bias(path, module, seen.sizes):
+            rows = _Rows.of("layer_norm", module, held, seen.sizes)
+            usual = product(*map(options, _OF_FORMULA[:2]), (*EPSILONS, *_own(module)))
+            tried = (dict(zip(_OF_FORMULA, one, strict=True)) for one in usual)
+            fits = (one for one in tried if rows is not None and rows.fit(Choices().but(**one)))
+            found += islice(fits, 1)
+    return found[0] if found and all(one == found[0] for one in found) else {}
+
+
+_OF_FORMULA = ("norm_epsilon_place", "norm_variance", "norm_epsilon")
 
 
 def _norm(place: Value, variance: Value, epsilon: float) -> Choices:

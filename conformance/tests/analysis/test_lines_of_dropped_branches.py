@@ -149,3 +149,81 @@ def test_a_residual_input_that_a_caller_leaves_out_is_named_there(tmp_path: Path
     location = judge(Bench(backend, shrink=False), "encoder.layer-formula").location
     assert location is not None
     assert location.code == "x = self.network(x)"
+
+
+POST = """
+import torch
+from torch import nn
+
+
+class Norm(nn.Module):
+    def __init__(self, d_model):
+        super().__init__()
+        self.gamma = nn.Parameter(torch.ones(d_model))
+        self.beta = nn.Parameter(torch.zeros(d_model))
+
+    def forward(self, x):
+        deviation = x.std(-1, keepdim=True) + 1e-5
+        return (x - x.mean(-1, keepdim=True)) / deviation * self.gamma + self.beta
+
+
+class EncoderLayer(nn.Module):
+    def __init__(self, d_model, heads, d_ff, dropout=0.0):
+        super().__init__()
+        self.norm1, self.norm2 = Norm(d_model), Norm(d_model)
+        self.attention = nn.MultiheadAttention(d_model, heads, batch_first=True)
+        self.fc1, self.fc2 = nn.Linear(d_model, d_ff), nn.Linear(d_ff, d_model)
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(self, x):
+        attended, _ = self.attention(x, x, x)
+        x = x + self.dropout(attended)
+        x = self.norm1(x)
+        fed = self.fc2(self.fc1(x).relu())
+        x = x + self.dropout(fed)
+        return self.norm2(x)
+"""
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [
+        ("x = x + self.dropout(attended)", "x = self.dropout(attended)"),
+        ("return self.norm2(x)", "return self.norm1(x)"),
+    ],
+)
+def test_line_is_found_where_the_norm_is_not_that_of_torch(
+    tmp_path: Path, right: str, wrong: str
+) -> None:
+    backend = adapted(tmp_path, "EncoderLayer", edited(POST, (right, wrong)))
+    location = judge(Bench(backend, shrink=False), "encoder.layer-formula").location
+    assert location is not None
+    assert location.code == wrong
+
+
+HELD = """
+import torch.nn.functional as F
+from torch import nn
+
+
+class EncoderLayer(nn.Module):
+    def __init__(self, d_model, heads, d_ff):
+        super().__init__()
+        self.norm1, self.norm2 = nn.LayerNorm(d_model), nn.LayerNorm(d_model)
+        self.attention = nn.MultiheadAttention(d_model, heads, batch_first=True)
+        self.fc1, self.fc2 = nn.Linear(d_model, d_ff), nn.Linear(d_ff, d_model)
+
+    def forward(self, x):
+        y = self.norm1(x)
+        h = x + self.attention(y, y, y, need_weights=False)[0]
+        y = self.norm2(h)
+        return h + self.fc2(F.relu(self.fc1(y)))
+"""
+
+
+def test_branch_that_is_taken_as_a_residual_input_is_named_where_it_is_made(tmp_path: Path) -> None:
+    mistake = "h = self.attention(y, y, y, need_weights=False)[0]"
+    backend = adapted(tmp_path, "EncoderLayer", edited(HELD, ("h = x + self", "h = self")))
+    location = judge(Bench(backend, shrink=False), "encoder.layer-formula").location
+    assert location is not None
+    assert location.code == mistake

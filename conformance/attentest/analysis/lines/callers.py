@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from attentest.analysis.lines.alignment import Alignment
 from attentest.analysis.lines.explain import Explanation
 from attentest.analysis.lines.formula import Step
-from attentest.analysis.lines.recording import Operation, Place
+from attentest.analysis.lines.recording import Operation, Place, Value
 from attentest.analysis.lines.search import Finding
 
 
@@ -64,7 +64,8 @@ def makers_of_branch(alignment: Alignment, operation: Operation, wrong: Step) ->
     """Return the lines that made what `operation` takes and knew the residual input that it lacks.
 
     `wrong` is the step that it lacks. There are none where it is no residual sum, and where the
-    line that takes the branch knows the residual input too. Calls that both lines are part of could
+    line that takes the branch knows the residual input too, unless a later sum takes the branch as
+    its own residual input: it is meant to be the sum then. Calls that both lines are part of could
     not add it.
     """
     if not is_residual_sum(wrong):
@@ -72,15 +73,24 @@ def makers_of_branch(alignment: Alignment, operation: Operation, wrong: Step) ->
     for value in operation.inputs:
         taken = {piece.step.number for piece in alignment.known.get(value.number, ())}
         missing = {one.number for one in wrong.inputs} - taken
-        if value.made is None or len(missing) != 1:
+        last = value.dropped or value.made
+        if last is None or len(missing) != 1:
             continue
         takes, made = (
             [place for _, place in knowing(alignment, one, missing, bound=True)]
-            for one in (operation, value.made)
+            for one in (operation, last)
         )
-        if all(place in value.made.places for place in takes):
+        if _is_added(alignment, value) or all(place in last.places for place in takes):
             return [place for place in made if place not in operation.places]
     return []
+
+
+def _is_added(alignment: Alignment, value: Value) -> bool:
+    """Say whether a sum takes `value`."""
+    return any(
+        value in operation.inputs and operation.name.strip("_") in ("add", "iadd", "radd")
+        for operation in alignment.recording.operations
+    )
 
 
 def lacks_last_branch(alignment: Alignment, finding: Finding) -> bool:

@@ -83,21 +83,31 @@ def _outside(alignment: Alignment, operation: Operation) -> Iterator[Value]:
             todo.extend(one.made.inputs)
 
 
-def written_before(alignment: Alignment, operation: Operation) -> Place | None:
-    """Return the line that writes into the one value of `operation` that no formula explains.
+def written_before(alignment: Alignment, finding: Finding) -> Place | None:
+    """Return the line that writes into the one value of a result that no formula explains.
 
     What is written in parts, as the sum over experts is, is no step until it is complete. None
-    where there are several such values, or nothing is written into it.
+    where there are several such values, nothing is written into it, or what is written is right.
     """
-    one = operation
+    one = finding.operation
     for _ in range(_FAR):
         made = [value.made for value in one.inputs if not alignment.is_clean(value)]
         if len(made) != 1 or made[0] is None:
             return None
         one = made[0]
         if one.in_place:
-            return one.place
+            return None if _writes_right(alignment, one, finding.step) else one.place
     return None
+
+
+def _writes_right(alignment: Alignment, operation: Operation, step: Step) -> bool:
+    """Say whether the entries that `operation` writes are those of the whole `step`."""
+    before = [one.array for one in operation.inputs]
+    after, wanted = operation.outputs[0].array, np.asarray(step.value)
+    if not before or not before[0].shape == after.shape == wanted.shape:
+        return False
+    written = before[0] != after
+    return bool(written.any()) and alignment.matcher.close(after[written], wanted[written])
 
 
 def step_made_before(alignment: Alignment, finding: Finding) -> Place | None:

@@ -245,7 +245,7 @@ def _found(alignment: Alignment, end: float) -> Found | None:
     proved = finding.cured and is_earliest(alignment, finding)
     covered = len(alignment.covered_steps)
     if not (proved or said.exact):
-        place = written_before(alignment, finding.operation) or place
+        place = written_before(alignment, finding) or place
     if (before := step_made_before(alignment, finding)) is not None:
         place, proved = before, False
     if makers := makers_of_branch(alignment, finding.operation, said.step):

@@ -36,11 +36,15 @@ LARGEST = 200_000
 
 @dataclass(eq=False)
 class Value:
-    """A value of a tensor at one moment; `made` is the operation that made it, None for a leaf."""
+    """A value of a tensor at one moment; `made` is the operation that made it, None for a leaf.
+
+    `dropped` is the dropout that returned it as it is, the last one; None where none did.
+    """
 
     number: int
     array: Array
     made: "Operation | None" = None
+    dropped: "Operation | None" = None
 
 
 @dataclass(eq=False)

@@ -119,6 +119,8 @@ class TorchRecording(TorchFunctionMode):
             if array is None:
                 continue
             if before is not None and same(before.array, array):
+                if made.name == "dropout":
+                    before.dropped = made
                 continue  # the tensor itself is returned, as by `contiguous`
             made.in_place = made.in_place or before is not None
             made.outputs.append(self._add(tensor, array, made))

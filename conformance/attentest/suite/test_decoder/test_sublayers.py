@@ -28,7 +28,7 @@ def test_layer_formula(subject: Subject, draw: Draw) -> None:
     kinds = ("per-sample", "padding", "none", "per-head")
     x = draw.scale() if subject.precision == "float64" else 1.0
     matches_reference(
-        draw_call(subject, draw, LAYER, source_kinds=kinds, widths=(2, 4, 3), scale=x)
+        draw_call(subject, draw, LAYER, source_kinds=kinds, widths=(3, 4, 2), scale=x)
     )
 
 

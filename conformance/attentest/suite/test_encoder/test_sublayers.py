@@ -30,7 +30,7 @@ NORMS = tuple(
     in_use=at_sizes_in_use(partial(matches_reference_in_use, LAYER), WIDE, MANY, LONG),
 )
 def test_layer_formula(subject: Subject, draw: Draw) -> None:
-    matches_reference(draw_call(subject, draw, LAYER, widths=(2, 4, 3), scale=scale(subject, draw)))
+    matches_reference(draw_call(subject, draw, LAYER, widths=(3, 4, 2), scale=scale(subject, draw)))
 
 
 @check("encoder.norm-placement")

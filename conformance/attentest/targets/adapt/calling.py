@@ -23,6 +23,7 @@ from attentest.targets.adapt.encoders.repeated import SENTENCE, demand_query
 from attentest.targets.adapt.encoders.stack import KEEP
 from attentest.targets.adapt.layouts import (
     adds_by_row,
+    by_reason,
     documented_layout,
     ignores_input,
     layouts,
@@ -57,6 +58,10 @@ from attentest_spec import COMPONENTS
 _OUTDATED = "which fails"
 _BY_CHANCE = "that shape is documented, and works only where the batch is as large as the heads"
 _OTHER_SHAPE = "no call takes the documented shape"
+_ADDED = (
+    "assumed that its caller adds the encoding to the input: if it is meant to return the sum, "
+    "this is a mistake"
+)
 _IN_PART = f"{masks.NO_CONVENTION} exactly: under this one a hidden key counts less"
 _DOUBTS = ("assumed ", _OUTDATED, _BY_CHANCE, _OTHER_SHAPE, masks.NO_CONVENTION)
 
@@ -87,12 +92,11 @@ def adapter_of(code: Code, reading: Reading) -> tuple[Probe, Adapter, list[str]]
     if carried.repeated:
         every = [one for one in code.signature.parameters if one in carried.repeated]
         said.append(SENTENCE.format(", ".join([*every, carried.roles["x"]])))
-    if _forgets_input(probe, adapter) and not reading.strict:
+    forgets = _forgets_input(probe, adapter) and not reading.strict
+    if forgets:
         adapter = replace(adapter, returns=replace(adapter.returns, added=True))
-        said.append(
-            "assumed that its caller adds the encoding to the input: if it is meant to return the "
-            "sum, this is a mistake, and --strict reports it"
-        )
+    if forgets or (adapter.returns.added and adapter.layout.fold == "whole"):
+        said.append(f"{_ADDED}{', and --strict reports it' if forgets else ''}")
     if orders_by_itself(code, probe, adapter, reading):
         adapter = replace(adapter, causal=True)
         said.append(own_order(code))
@@ -174,20 +178,12 @@ def _placed(code: Code, adapter: Adapter, only: str) -> tuple[Probe, Adapter, in
     left = ", ".join(_unnamed(adapter))
     without = f", and without {left} (None by default)" if left else ""
     raise Uncallable(
-        f"{code.name} could not be called as {code.component}. What was tried: {_by_reason(why)}. "
+        f"{code.name} could not be called as {code.component}. What was tried: {by_reason(why)}. "
         f"It was called with {adapter.arguments.words}{without}.",
         "If it is another component, name it with --as.",
         attempts=list(_attempts(code, adapter)),
         taken=code.component,
     )
-
-
-def _by_reason(refusals: Iterable[str]) -> str:
-    """Return the layouts that were refused, those with the same reason together."""
-    found: dict[str, list[str]] = {}
-    for layout, _, reason in (one.partition(": ") for one in refusals):
-        found.setdefault(reason, []).append(layout)
-    return "; ".join(f"{' and '.join(tried)}: {reason}" for reason, tried in found.items())
 
 
 def _is_finite(answer: torch.Tensor | str) -> bool:

@@ -1,7 +1,7 @@
 """The layouts of tensors in code that has another one than the contract."""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -221,3 +221,16 @@ def adds_by_row(call: Callable[[Inputs], Tensor | str], given: Inputs) -> bool:
     if isinstance(output, str) or output.ndim != 3:
         return False
     return bool((output == output[:, :1]).all()) and not bool((output == output[:1]).all())
+
+
+def by_reason(refusals: Iterable[str]) -> str:
+    """Return the layouts in which a call failed, those that failed alike together."""
+    found: dict[str, list[str]] = {}
+    for one in refusals:
+        words, *reason = _REASON.split(one, maxsplit=1)
+        found.setdefault("".join(reason), []).append(words)
+    return "; ".join(f"{' and '.join(words)}: {reason}" for reason, words in found.items())
+
+
+_REASON = re.compile(r": (?=[A-Z]\w*\b|it |its )")
+"""What separates the words of a layout from the exception, or from what is said of a result."""

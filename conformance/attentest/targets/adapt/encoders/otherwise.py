@@ -1,6 +1,7 @@
 """Explanations of numbers that no measured option gives."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from attentest.analysis.identify import Finding
 from attentest.targets.adapt.adapter import Adapter
@@ -9,6 +10,8 @@ from attentest.targets.adapt.encoders.one_mistake import around_mistake
 from attentest.targets.adapt.encoders.part_mistake import around_declared, around_mistake_of_part
 from attentest.targets.adapt.parameters.found import FoundTable
 from attentest.targets.adapt.reading import Reading
+from attentest.targets.epsilons import formula_of_inner_norms
+from attentest_spec.components import inside
 
 
 def explained_otherwise(
@@ -34,4 +37,7 @@ def explained_otherwise(
         return near, True
     if not reading.strict:
         found = around_mistake_of_part(adapter, found, findings, guessed=guessed)
+    if not found.mistake and found.observed is not None and "layer_norm" in inside(component):
+        norms = formula_of_inner_norms(found.observed)
+        found = replace(found, choices={**norms, **found.choices})
     return found, bool(found.mistake)
