@@ -25,6 +25,7 @@ from attentest.targets.language_models.calls.labels import (
 from attentest.targets.language_models.calls.positions import with_positions
 from attentest.targets.language_models.calls.training import with_training
 from attentest.targets.language_models.construction.building import PROBE, Build, Building, building
+from attentest.targets.language_models.construction.mixtures import without_mixtures
 from attentest.targets.language_models.construction.norms_in_turn import with_own_norms
 from attentest.targets.language_models.fixed_rows import with_free_rows
 from attentest.targets.language_models.mistaken import (
@@ -111,6 +112,7 @@ def called(
                 raise Unclear(f"{question}{reason}") from question
             return built, by_steps(arguments), steps
     built = with_own_norms(with_free_rows(built, call), call)
+    built = built if reading.strict else without_mixtures(built, call)
     return built, arguments, with_training(model, call)
 
 
@@ -189,8 +191,8 @@ def _experts(name: str, one: Probed, around: Reader) -> str:
         f"{name} is a decoder-only model with a mixture of experts, {kinds}, in the place of its "
         f"feed-forward network. Around the experts it has the numbers of the reference, under the "
         f"choices of {spoken(found.choices, nearest(found.choices))}: if you meant others, this is "
-        f"a mistake. Whole models with experts are not judged: name {kinds}, which is judged by "
-        f"itself."
+        f"a mistake. Without --strict a model is judged around experts that make every row of "
+        f"that row alone, and add nothing else to it; name {kinds}, to have it judged by itself."
     )
 
 

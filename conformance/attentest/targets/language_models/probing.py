@@ -78,12 +78,12 @@ def probed(
         constants=constants(model, thing),
         declared=reading.choices,
         widths=_widths(built, parameters, sizes),
-        idle=_idle(model, output),
+        idle=idle_parameters(model, output),
     )
     return Probed(reader, (start, tokens.numpy(), output.detach().double().numpy()), mixtures)
 
 
-def _idle(model: nn.Module, output: torch.Tensor) -> list[str]:
+def idle_parameters(model: nn.Module, output: torch.Tensor) -> list[str]:
     """Return the names of parameters that `output` does not depend on."""
     held = {name: one for name, one in model.named_parameters() if one.requires_grad}
     if not held or not output.requires_grad:

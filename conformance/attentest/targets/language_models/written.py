@@ -17,6 +17,7 @@ from attentest.targets.language_models.surrounded.batches import (
     OfBatch,
     OfMaskedBatch,
 )
+from attentest.targets.language_models.surrounded.mixtures import NETWORKED_SOURCE, networked
 from attentest.targets.language_models.surrounded.modules import (
     EVERY_STEP_SOURCE,
     GENERATED_SOURCE,
@@ -100,6 +101,7 @@ class LanguageAdapter:
                 (resized, RESIZED_SOURCE),
                 (fresh, FRESH_SOURCE),
                 (untied, UNTIED_SOURCE),
+                (networked, NETWORKED_SOURCE),
             )
             if f"{made.__name__}(" in expression
         ]

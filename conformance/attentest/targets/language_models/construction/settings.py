@@ -126,7 +126,7 @@ def takes_settings(
 
 _SWITCH = "assumed {0}={1}, a switch that nothing says: --give {0}={2} judges it with that"
 _NONE = "assumed {0}=None, which nothing says: --give {0}=VALUE judges it with another one"
-_WITHOUT = "assumed that {} has no {}: a model with experts is not judged as a whole"
+_WITHOUT = "assumed that {} has no {}: --give sets a number of them"
 
 
 def _settings_read(
