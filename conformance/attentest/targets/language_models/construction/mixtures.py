@@ -6,6 +6,7 @@ adds nothing else to it.
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import Any
 
 import torch
@@ -25,6 +26,7 @@ _SAID = (
     "not compared: {}, a mixture of experts ({}): the rest is judged with a network in its place, "
     "{}, and what is said of networks is said of that; its name alone has it judged by itself"
 )
+_OF_NETWORKS = ("activation", "feed_forward_gate", "feed_forward_bias")
 _EXPERT, _DENSE, _PLAIN = "a copy of one expert", "that of the other layers", "of two matrices"
 
 
@@ -53,6 +55,11 @@ class _Called:
         rows = [one for one in made if isinstance(one, Tensor) and one.shape == x.shape]
         return rows[0] if len(rows) == 1 else None
 
+    def returns_rows(self, module: nn.Module) -> bool:
+        """Say whether the rows are all that `module` returns."""
+        with torch.no_grad():
+            return isinstance(module(*self.args, **self.given), Tensor)
+
 
 def without_mixtures(built: Building, call: Call) -> Building:
     """Return `built` with networks in the place of its mixtures of experts, if it holds such.
@@ -73,8 +80,11 @@ def without_mixtures(built: Building, call: Call) -> Building:
         if not found or any(not any(_is_in(one, own) for own in found) for one in every):
             return built
         idle = set(_idle(built, call))
-        for source, words in _sources(built, found, calls):
-            other = _networked(built, kinds, source, _shown(found), words)
+        sources = list(_sources(built, found, calls))
+        one_result = all(calls[path].returns_rows(one) for path, one in found.items())
+        for (source, words), alone in product(sources, [True, False][not one_result :]):
+            code = f"{source}, alone=True" if alone else source
+            other = _networked(built, kinds, code, _shown(found), words)
             try:
                 if set(_idle(other, call)) <= idle:
                     return other
@@ -104,6 +114,7 @@ def _networked(
         expression=f"{networked.__name__}({built.expression}, {kinds}, {source})",
         space={**built.space, networked.__name__: networked},
         doubts=(*built.doubts, _SAID.format(" and ".join(shown), names, words)),
+        around=(*built.around, *(_OF_NETWORKS if words == _PLAIN else ())),
     )
 
 

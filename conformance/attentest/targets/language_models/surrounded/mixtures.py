@@ -16,16 +16,17 @@ from torch.utils._pytree import tree_flatten, tree_unflatten
 class InPlace(nn.Module):
     """A `network` in the place of a `mixture` of experts, which is held and is not a part of it.
 
-    The mixture is called as well: whatever it returns besides, and its fields, are its own.
+    Where the network is not `alone` the mixture is called as well: whatever it returns besides, and
+    its fields, are its own.
     """
 
-    def __init__(self, mixture: nn.Module, network: nn.Module) -> None:
+    def __init__(self, mixture: nn.Module, network: nn.Module, *, alone: bool = False) -> None:
         super().__init__()
-        self.network = network
+        self.network, self.alone = network, alone
         self.__dict__["mixture"] = mixture
 
-    @property
-    def __class__(self) -> Any:  # type: ignore[misc]  # it is never set
+    @property  # type: ignore[misc]  # it is never set
+    def __class__(self) -> Any:
         """The class of the mixture: code may ask which one it is."""
         return type(self.__dict__["mixture"])
 
@@ -49,9 +50,11 @@ class InPlace(nn.Module):
 
     def forward(self, *args: Any, **given: Any) -> Any:
         """Return what the mixture does, with the rows of the network in the place of its own."""
+        x = next(one for one in (*args, *given.values()) if isinstance(one, Tensor))
+        if self.alone:
+            return self.network(x)
         with torch.no_grad():
             made = self.__dict__["mixture"](*args, **given)
-        x = next(one for one in (*args, *given.values()) if isinstance(one, Tensor))
         found, form = tree_flatten(made)
         tensors = [isinstance(one, Tensor) and one.shape == x.shape for one in found]
         found[tensors.index(True)] = self.network(x)
@@ -79,11 +82,13 @@ def networked(
     expert: str = "",
     dense: str = "",
     widths: tuple[int, int] = (1, 1),
+    alone: bool = False,
 ) -> nn.Module:
     """Return `model` with a network in the place of each module of the classes `kinds`.
 
     It is a copy of its own `expert`, or of the network of another layer, whose class is `dense`, or
-    one of the `widths`. Networks of other layers get the names that the copies have.
+    one of the `widths`. Networks of other layers get the names that the copies have. The modules
+    are not called where the networks are `alone`.
     """
     found: dict[str, nn.Module] = {}
     for path, one in model.named_modules():
@@ -102,7 +107,7 @@ def networked(
         else:
             network = Plain(*widths)
         parent, _, own = path.rpartition(".")
-        setattr(model.get_submodule(parent), own, InPlace(one, network))
+        setattr(model.get_submodule(parent), own, InPlace(one, network, alone=alone))
     return model
 
 
