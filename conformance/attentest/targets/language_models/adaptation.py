@@ -27,7 +27,6 @@ from attentest.targets.language_models.caching import cache_argument
 from attentest.targets.language_models.calling import POSITION_FORMS
 from attentest.targets.language_models.calls.training import NOT_IN_TRAINING
 from attentest.targets.language_models.construction.building import PROBE, Build, Building, building
-from attentest.targets.language_models.construction.parts import without_padding
 from attentest.targets.language_models.continuing import with_cache
 from attentest.targets.language_models.inference import Inferred, infer
 from attentest.targets.language_models.limits import demand_answer_as_built, limits_of
@@ -47,6 +46,7 @@ from attentest.targets.language_models.questions.polarity import (
     doubts_of_mask,
     forms_meant,
 )
+from attentest.targets.language_models.questions.sizes import other_at_sizes
 from attentest.targets.language_models.questions.switches import demand_said_switches
 from attentest.targets.language_models.questions.tying import demand_tying
 from attentest.targets.language_models.steps.one_by_one import OneByOne
@@ -192,16 +192,7 @@ def _in_precisions(adapter: LanguageAdapter, reading: Reading) -> LanguageAdapte
     found = difference(_backend(adapter), wide=True)
     if found and difference(_backend(adapter), wide=True, room=KEPT_IN_SINGLE):
         windows.demand_no_window(adapter.name, _backend(adapter), adapter.building, reading)
-        raise Unclear(
-            f"{adapter.name} was read as a decoder-only model ({adapter.building.expression}), and "
-            f"has the numbers of the reference in the first probing call. At other sizes it has "
-            f"not: {found}. Either that is a mistake which shows at some sizes alone, or layers "
-            f"differ by their number, which the specification does not have, or an argument was "
-            f"taken for another: say which is which with --argument SIZE=NAME, or fix one with "
-            f"--give NAME=VALUE.",
-            attempts=without_padding(adapter.building.expression, adapter.building.space),
-            built=True,
-        )
+        raise other_at_sizes(adapter.name, adapter.building, found)
     rest = tuple(one for one in adapter.limits.precisions if one != "float64")
     single = replace(adapter, limits=replace(adapter.limits, precisions=rest))
     found = difference(_backend(single), "float32") if "float32" in rest else ""

@@ -239,6 +239,9 @@ REPEATED = f"sizes.heads // ({SHARED_HEADS})"
 REPEATS = words("groupsize nrep nreps numrep kvgroupsize headspergroup numkeyvaluegroups")
 """Names of the number of heads that share one of keys, next to the number of those."""
 
+RATIOS = words("gqaratio gkaratio kvratio kvheadratio groupratio queriesperkv qheadsperkvhead")
+"""Names of the number of heads that share one of keys, where nothing else says that of keys."""
+
 HEAD = "sizes.d_model // sizes.heads"
 """The expression of the width of a head."""
 
