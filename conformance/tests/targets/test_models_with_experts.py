@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from mistaken_code import asked, asked_or_broken, edited
+from mistaken_code import adapted, asked, asked_or_broken, broken, edited
 from proof import share
 from wild_mixtures import dense_first, whole
 
@@ -90,3 +90,33 @@ def test_strict_asks_about_experts(tmp_path: Path) -> None:
     file = tmp_path / "own.py"
     file.write_text(SOURCES["MixtralForCausalLM"])
     assert "SparseMoeBlock" in asked(f"{file}:MixtralForCausalLM", strict=True)
+
+
+def test_noise_of_a_router_outside_of_training_is_named(tmp_path: Path) -> None:
+    file = tmp_path / "own.py"
+    right = "scores = self.router(x).softmax(-1)"
+    wrong = "s = self.router(x)\n        scores = (s + torch.randn_like(s)).softmax(-1)"
+    file.write_text(edited(SOURCES["TinyGPT"], (right, wrong)))
+    said = asked(f"{file}:TinyGPT")
+    assert "first of all modules in layers.1.ffn (MoEFeedForward)" in said
+
+
+@pytest.mark.proof
+def test_networks_of_other_layers_are_judged_under_another_name(tmp_path: Path) -> None:
+    source = edited(
+        SOURCES["TinyGPT"],
+        (
+            "self.ffn = Dense(s.dim, s.hidden_dim) if is_dense else MoEFeedForward(s)",
+            "if is_dense:\n            self.ffn = Dense(s.dim, s.hidden_dim)\n"
+            "        else:\n            self.moe = MoEFeedForward(s)",
+        ),
+        ("isinstance(self.ffn, MoEFeedForward)", 'hasattr(self, "moe")'),
+        ("y, _ = self.ffn(", "y, _ = self.moe("),
+        ("self.ffn.loss", "self.moe.loss"),
+    )
+    assert broken(adapted(tmp_path, "TinyGPT", source), FORMULA) == []
+    wrong = (
+        "return self.w2(F.silu(self.w1(x)) * self.w3(x))",
+        "return self.w2(F.silu(self.w3(x)))",
+    )
+    assert asked_or_broken(tmp_path, "TinyGPT", source, *wrong, FORMULA)

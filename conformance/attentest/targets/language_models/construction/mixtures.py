@@ -193,17 +193,40 @@ def _sources(
     built: Building, found: Mapping[str, nn.Module], calls: Mapping[str, _Called]
 ) -> Iterator[tuple[str, str]]:
     """Yield the arguments that say which network is in the place of a mixture, and words on it."""
-    one_layer = built(PROBE.but(layers=1)).eval()
-    kinds = {type(one).__name__ for one in found.values()}
-    paths = {path.rpartition(".")[2] for path in found}
-    for path, module in one_layer.named_modules():
-        kind = type(module).__name__
-        if path.rpartition(".")[2] in paths and kind not in kinds:
-            yield f"dense={kind!r}", _DENSE
+    dense = _dense(built(PROBE), found)
+    said = f"dense={dense!r}, " if dense else ""
+    first = [type(one).__name__ for one in built(PROBE.but(layers=1)).modules()]
+    if dense in first:
+        yield f"dense={dense!r}", _DENSE
     experts = [_expert(one, calls[path]) for path, one in found.items()]
     if experts[0] and len(set(experts)) == 1:
-        yield f"expert={experts[0]!r}", _EXPERT
-    yield "widths=(sizes.d_model, sizes.d_ff)", _PLAIN
+        yield f"{said}expert={experts[0]!r}", _EXPERT
+    yield f"{said}widths=(sizes.d_model, sizes.d_ff)", _PLAIN
+
+
+def _dense(model: nn.Module, found: Mapping[str, nn.Module]) -> str:
+    """Return the class of what other layers hold in the place of the mixtures, "" for none.
+
+    It is the one child that a layer without a mixture has under another name, or of another class.
+    """
+    layers = {_layer_of(path) for path in found}
+    for layer in layers:
+        parent, _, _ = layer.rpartition(".")
+        for name, other in model.get_submodule(parent).named_children() if parent else ():
+            if f"{parent}.{name}" in layers:
+                continue
+            own = {key: type(one) for key, one in model.get_submodule(layer).named_children()}
+            apart = [one for key, one in other.named_children() if own.get(key) is not type(one)]
+            own_class = len(apart) == 1 and not type(apart[0]).__module__.startswith("torch.")
+            return type(apart[0]).__name__ if own_class else ""
+    return ""
+
+
+def _layer_of(path: str) -> str:
+    """Return the path of the layer around a module: up to its last number."""
+    parts = path.split(".")
+    depth = max((at for at, part in enumerate(parts, 1) if part.isdigit()), default=0)
+    return ".".join(parts[:depth])
 
 
 def _expert(mixture: nn.Module, called: _Called) -> str:

@@ -14,7 +14,7 @@ from torch.utils._pytree import tree_flatten, tree_unflatten
 
 
 class InPlace(nn.Module):
-    """A `network` in the place of a `mixture` of experts, which is held and is not a part of it.
+    """A `network` in the place of a `mixture` of experts; neither is a part of it.
 
     Where the network is not `alone` the mixture is called as well: whatever it returns besides, and
     its fields, are its own.
@@ -22,8 +22,8 @@ class InPlace(nn.Module):
 
     def __init__(self, mixture: nn.Module, network: nn.Module, *, alone: bool = False) -> None:
         super().__init__()
-        self.network, self.alone = network, alone
-        self.__dict__["mixture"] = mixture
+        self.alone = alone
+        self.__dict__["mixture"], self.__dict__["network"] = mixture, network
 
     @property  # type: ignore[misc]  # it is never set
     def __class__(self) -> Any:
@@ -87,8 +87,8 @@ def networked(
     """Return `model` with a network in the place of each module of the classes `kinds`.
 
     It is a copy of its own `expert`, or of the network of another layer, whose class is `dense`, or
-    one of the `widths`. Networks of other layers get the names that the copies have. The modules
-    are not called where the networks are `alone`.
+    one of the `widths`. All networks are held by their layers, under one name. The modules are not
+    called where the networks are `alone`.
     """
     found: dict[str, nn.Module] = {}
     for path, one in model.named_modules():
@@ -98,16 +98,19 @@ def networked(
     others = {path: one for path, one in model.named_modules() if id(one) not in held}
     others = {path: one for path, one in others.items() if dense and type(one).__name__ == dense}
     for path, one in {**found, **others}.items():
-        if expert:
-            network = copy.deepcopy(one.get_submodule(expert))
-        elif path in others:
+        if path in others:
             network = one
+        elif expert:
+            network = copy.deepcopy(one.get_submodule(expert))
         elif others:
             network = redrawn(copy.deepcopy(next(iter(others.values()))))
         else:
             network = Plain(*widths)
         parent, _, own = path.rpartition(".")
         setattr(model.get_submodule(parent), own, InPlace(one, network, alone=alone))
+        parts = path.split(".")
+        depth = max((at for at, part in enumerate(parts, 1) if part.isdigit()), default=0)
+        model.get_submodule(".".join(parts[:depth])).add_module("network_in_place", network)
     return model
 
 
