@@ -2,7 +2,8 @@
 
 import linecache
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from typing import Any
 
 from torch import nn
@@ -27,6 +28,7 @@ from attentest.targets.language_models.calls.training import with_training
 from attentest.targets.language_models.construction.building import PROBE, Build, Building, building
 from attentest.targets.language_models.construction.mixtures import without_mixtures
 from attentest.targets.language_models.construction.norms_in_turn import with_own_norms
+from attentest.targets.language_models.construction.settings import SHARED_HEADS
 from attentest.targets.language_models.fixed_rows import with_free_rows
 from attentest.targets.language_models.mistaken import (
     confirming,
@@ -97,6 +99,9 @@ def called(
         try:
             call = fitted(model, arguments, name)
         except Unclear as question:
+            if (equal := with_equal_heads(built, question)) is not None:
+                with suppress(Unclear):
+                    return called(thing, name, reading, lambda *_: equal)
             if (ready := with_set_up(built, thing)) is not None:
                 return called(thing, name, reading, lambda *_: ready)
             ordered = with_order(model, arguments.plain, reading.given)
@@ -114,6 +119,27 @@ def called(
     built = with_own_norms(with_free_rows(built, call), call)
     built = built if reading.strict else without_mixtures(built, call)
     return built, arguments, with_training(model, call)
+
+
+def with_equal_heads(built: Building, question: Unclear) -> Building | None:
+    """Return `built` with as many heads of keys as of queries, None where it has so already.
+
+    A call raises with fewer of them, as the `question` says.
+    """
+    if SHARED_HEADS not in built.expression:
+        return None
+    failure = question.text.partition("): ")[2].partition(" Say which")[0]
+    return replace(
+        built,
+        expression=built.expression.replace(SHARED_HEADS, "sizes.heads"),
+        doubts=(*built.doubts, _EQUAL_HEADS.format(failure)),
+    )
+
+
+_EQUAL_HEADS = (
+    "assumed as many heads of keys as of queries: with fewer of them, which an argument or a field "
+    "sets, a call fails, and if it is to be used, this is a mistake: {}"
+)
 
 
 def demand_one_width(name: str, built: Building, question: Unclear) -> None:

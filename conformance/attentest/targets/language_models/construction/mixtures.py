@@ -21,6 +21,7 @@ from attentest.targets.language_models.numbers.tracing import NEAR
 from attentest.targets.language_models.probing import idle_parameters, probe_of, probe_sizes
 from attentest.targets.language_models.surrounded.mixtures import networked
 from attentest.targets.single import widened
+from attentest_spec import Sizes
 
 _SAID = (
     "not compared: {}, a mixture of experts ({}): the rest is judged with a network in its place, "
@@ -67,10 +68,9 @@ def without_mixtures(built: Building, call: Call) -> Building:
     It is returned as it is where one of them makes more than rows of rows, and where parameters
     around them had no effect then.
     """
-    sizes = probe_sizes(built)
     with widened():
         try:
-            model = probe_of(built, sizes)
+            model = probe_of(built, _deep(built))
             calls = _calls(model, call)
             found = dict(_outermost(model, calls))
         except Exception:  # code that a user wrote may raise anything
@@ -193,7 +193,7 @@ def _sources(
     built: Building, found: Mapping[str, nn.Module], calls: Mapping[str, _Called]
 ) -> Iterator[tuple[str, str]]:
     """Yield the arguments that say which network is in the place of a mixture, and words on it."""
-    dense = _dense(built(PROBE), found)
+    dense = _dense(built(_deep(built)), found)
     said = f"dense={dense!r}, " if dense else ""
     first = [type(one).__name__ for one in built(PROBE.but(layers=1)).modules()]
     if dense in first:
@@ -243,8 +243,13 @@ def _expert(mixture: nn.Module, called: _Called) -> str:
     return ""
 
 
+def _deep(built: Building) -> Sizes:
+    """Return the sizes of the probe with more layers: the first ones may have no mixture."""
+    return probe_sizes(built).but(layers=4)
+
+
 def _idle(built: Building, call: Call) -> list[str]:
     """Return the names of parameters that the logits of a model do not depend on."""
-    model = probe_of(built, probe_sizes(built))
+    model = probe_of(built, _deep(built))
     with torch.enable_grad():
         return idle_parameters(model, call.compiled()(model, probe_tokens()))
