@@ -146,3 +146,48 @@ def test_positions_that_hide_tokens_otherwise_do_not_pass(tmp_path: Path) -> Non
     right = "!= 1\n        number"
     wrong = "!= 1\n        gaps = gaps | (position_ids == 4)\n        number"
     assert asked_or_broken(tmp_path, "Model", source, right, wrong, *clauses)
+
+
+WHOLE = (
+    "seen = torch.ones(length, length, dtype=torch.bool, device=x.device).tril()",
+    "seen = self.seen",
+)
+BUILT = (
+    "self.head = nn.Linear(width, vocab_size)",
+    "self.head = nn.Linear(width, vocab_size)\n"
+    "        seen = torch.ones(max_length, max_length, dtype=torch.bool).tril()\n"
+    '        self.register_buffer("seen", seen)',
+)
+LONGEST = ("n_layers, n_kv_heads=None):", "n_layers, max_length, n_kv_heads=None):")
+
+
+@pytest.mark.proof
+def test_model_of_its_greatest_length_alone_is_filled_up(tmp_path: Path) -> None:
+    source = edited(CODE, WHOLE, BUILT, LONGEST)
+    backend = adapted(tmp_path, "Model", source)
+    assert isinstance(backend, AdaptedWhole)
+    assert any("are filled up at their end" in one for one in backend.assumed)
+    assert broken(backend, FORMULA, "language_model.too-long-input") == []
+
+
+@pytest.mark.proof
+@pytest.mark.parametrize(
+    ("right", "wrong"), [(".tril()", ".triu()"), (".tril()", ".tril(1)"), ("self.norm(x)", "x")]
+)
+def test_mistake_in_a_model_that_is_filled_up_does_not_pass(
+    right: str, wrong: str, tmp_path: Path
+) -> None:
+    source = edited(CODE, WHOLE, BUILT, LONGEST)
+    clauses = (FORMULA, "language_model.parameter-count")
+    assert asked_or_broken(tmp_path, "Model", source, right, wrong, *clauses)
+
+
+def test_norm_with_one_number_for_all_columns_is_named(tmp_path: Path) -> None:
+    own = "\n\nclass RMSNorm(nn.Module):\n    def __init__(self, width, eps):\n"
+    own += "        super().__init__()\n        self.gain = nn.Parameter(torch.tensor(1.0))\n\n"
+    own += "    def forward(self, x):\n"
+    own += "        return self.gain * x / (x.square().mean(-1, keepdim=True) + 1e-6).sqrt()\n"
+    source = edited(CODE, ("nn.RMSNorm(", "RMSNorm("))
+    (tmp_path / "own.py").write_text(source + own)
+    said = asked(f"{tmp_path / 'own.py'}:Model")
+    assert "norm1.gain is one number for all columns" in said

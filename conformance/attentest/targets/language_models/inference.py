@@ -1,6 +1,7 @@
 """The inference of all that a decoder-only model is, from one traced call in double precision."""
 
 import linecache
+import re
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -50,6 +51,7 @@ from attentest.targets.language_models.steps.one_by_one import (
     words_on_step,
 )
 from attentest.targets.language_models.surrounded.batches import of_batch
+from attentest.targets.language_models.surrounded.filled import filled_up
 from attentest.targets.language_models.surrounded.sections import in_sections, is_in_sections
 from attentest.targets.language_models.surrounded.set_up import with_set_up
 from attentest.targets.language_models.tables import section_of, table_of
@@ -102,6 +104,10 @@ def called(
             if (equal := with_equal_heads(built, question)) is not None:
                 with suppress(Unclear):
                     return called(thing, name, reading, lambda *_: equal)
+            filled = None if reading.strict else filled_up(built, model, arguments.plain)
+            if filled is not None:
+                with suppress(Unclear):
+                    return called(thing, name, reading, lambda *_: filled)
             if (ready := with_set_up(built, thing)) is not None:
                 return called(thing, name, reading, lambda *_: ready)
             ordered = with_order(model, arguments.plain, reading.given)
@@ -280,6 +286,7 @@ def _question(name: str, reader: Reader) -> str:
     late = " The search was ended by its time limit." if reader.is_late else ""
     begun = _departure(reader)
     line = f"; those that it computes instead begin at {shown_line(begun)}" if begun else ""
+    line += _single_gain(reader)
     return (
         f"{name} was read as a decoder-only model, and no option of the specification gives its "
         f"numbers: the first that are computed nowhere in it are {reader.reached[1]}{known}{line}."
@@ -287,3 +294,13 @@ def _question(name: str, reader: Reader) -> str:
         f"compare it with its formula (attentest explain language_model), or name the classes of "
         f"its parts, one by one. A choice that it makes is declared with --choice {option}."
     )
+
+
+def _single_gain(reader: Reader) -> str:
+    """Return the words on a norm that trains one number for all columns, "" for none."""
+    held = (name for name, one in reader.parameters.own.items() if one.size == 1)
+    name = next((one for one in held if _NORM.search(one.lower())), "")
+    return name and f". {name} is one number for all columns, and a norm of it has one for each"
+
+
+_NORM = re.compile(r"norm|\bln")

@@ -20,10 +20,12 @@ from attentest.targets.language_models.surrounded.batches import (
 from attentest.targets.language_models.surrounded.mixtures import NETWORKED_SOURCE, networked
 from attentest.targets.language_models.surrounded.modules import (
     EVERY_STEP_SOURCE,
+    FILLED_UP_SOURCE,
     GENERATED_SOURCE,
     OF_BLOCKS_SOURCE,
     SECTIONS_SOURCE,
     EveryStep,
+    FilledUp,
     Generated,
     OfBlocks,
     sectioned,
@@ -93,6 +95,7 @@ class LanguageAdapter:
                 (copied, COPIES_SOURCE),
                 (Generated, GENERATED_SOURCE),
                 (EveryStep, EVERY_STEP_SOURCE),
+                (FilledUp, FILLED_UP_SOURCE),
                 (OfBlocks, OF_BLOCKS_SOURCE),
                 (sectioned, SECTIONS_SOURCE),
                 (SetUp, SET_UP_SOURCE),
