@@ -74,7 +74,7 @@ BESIDES = {
         "scores = self.router(x).softmax(1)",
     ),
 }
-"""What a mixture may do besides, which a network in its place would hide."""
+"""Things that a mixture may do besides: a network in its place would hide them."""
 
 
 @pytest.mark.proof
