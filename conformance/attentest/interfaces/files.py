@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from attentest.harness.process import Child, Isolation
+from attentest.results.assumptions import left_out
 from attentest.results.blocks import folded
 from attentest.results.causes import Cause, causes
 from attentest.results.meanings import contradiction
@@ -47,6 +48,12 @@ class Outcome:
         if backend is None or backend.failure or not backend.lacks_numbers:
             return ""
         return f"no numbers were compared of {self.member.name}{why_uncompared(backend)}"
+
+    @property
+    def left_out(self) -> str:
+        """The part of it that was not compared, though the rest is judged, "" for none."""
+        part = left_out(self.backend.description) if self.backend and self.judged else ""
+        return part and f"of {self.member.name} {part}"
 
     @property
     def fails(self) -> bool:
@@ -248,6 +255,7 @@ class FileSummary:
         asked = ", ".join(one.member.name for one in self.outcomes if one.asks)
         line += f"; not judged{code}, see the question: {asked}" if asked else ""
         line += "".join(f"; {one.uncompared}" for one in self.outcomes if one.uncompared)
+        line += "".join(f"; {one.left_out}" for one in self.outcomes if one.left_out)
         left = [one.member for one in self.outcomes if one.is_left_out]
         rest = ", ".join(one.name for one in left if one.looks != "model")
         line += f"; not judged: {rest}" if rest else ""

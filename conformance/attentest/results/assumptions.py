@@ -14,7 +14,9 @@ _TOGETHER = (
     "reports: "
 )
 
+_LEFT_OUT = "not compared: "
 _DOUBTFUL = (
+    _LEFT_OUT,
     "it makes of its ids is inverted",
     "they do not follow on those in the cache",
     "which nothing says: with it",
@@ -53,6 +55,12 @@ def assumptions(descriptions: Sequence[Description], names: Sequence[str]) -> li
         [_of_choices({one: about[one] for one in sorted(merged, key=_rank)})] if merged else []
     )
     return sorted([*together, *rest], key=_rank)
+
+
+def left_out(description: Description) -> str:
+    """Return which part of code that is judged was not compared with the reference, "" for none."""
+    own = [one.partition(" (")[0] for one in description.assumed if one.startswith(_LEFT_OUT)]
+    return " and ".join([*own[:1], *(one.removeprefix(_LEFT_OUT) for one in own[1:])])
 
 
 def is_of_several(assumption: str) -> bool:

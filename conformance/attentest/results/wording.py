@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from textwrap import indent
 
+from attentest.results.assumptions import left_out
 from attentest.results.causes import shown
 from attentest.results.plan import Plan
 from attentest.results.run import BackendRun
@@ -110,9 +111,11 @@ def summary(backend: BackendRun, plan: Plan) -> str:
     lost = f"; {counted(missing, 'clause')} got NO verdict" if missing else ""
     precision = backend.description.precision(plan.precision)
     finest = f" in {precision}" if precision != plan.precision else ""
+    part = left_out(backend.description)
     return (
         f"{backend.target}: {conforming} of {judged} judged clauses conform{finest}, "
         f"of {len(plan.clauses)} in all ({statuses}){lost}{_by_kind(backend)}"
+        f"{f'; {part}' if part else ''}"
     )
 
 

@@ -92,6 +92,28 @@ def test_fields_that_no_argument_declares_are_sizes(settings: str, tmp_path: Pat
     assert tuple(made(PROBE).tokens.weight.shape) == (PROBE.target_vocabulary, PROBE.d_model)
 
 
+TYPED = """
+
+from typing import TypedDict
+
+
+class GPTConfig(TypedDict):
+    vocab_size: int
+    n_embd: int
+    n_head: int
+    n_layer: int
+    block_size: int
+"""
+
+
+def test_typed_dictionary_is_read_by_its_keys(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys.modules[__name__], "MODEL", re.sub(r"g\.(\w+)", r'g["\1"]', MODEL))
+    made = built(tmp_path, TYPED + ANNOTATED, '"plain"')
+    assert made.known >= {"target_vocabulary", "d_model", "heads", "layers", "max_length"}
+
+
 def test_class_that_keeps_its_keywords_makes_the_settings(tmp_path: Path) -> None:
     assert "config=GPTConfig(" in built(tmp_path, KEPT).expression
 

@@ -169,17 +169,18 @@ class Constants(ast.NodeTransformer):
 
 
 def computed_numbers(tree: ast.Module, held: dict[str, Any]) -> dict[str, int]:
-    """Return the numbers that a file gets from calls and attributes, as from `len(words)`.
+    """Return the numbers that a file gets from calls, attributes and keys, as from `len(words)`.
 
     `held` are the names of its module. Those that follow from other numbers of it are none.
     """
     found: dict[str, int] = {}
+    reads = (ast.Call, ast.Attribute, ast.Subscript)
     assigned = [one for one in tree.body if isinstance(one, ast.Assign)]
     for node in assigned:
         inner = list(ast.walk(node.value))
         read = {one.id for one in inner if isinstance(one, ast.Name)}
         numbers = [one for one in read if type(held.get(one)) in (int, float)]
-        measured = any(isinstance(one, ast.Call | ast.Attribute) for one in inner)
+        measured = any(isinstance(one, reads) for one in inner)
         for one in node.targets:
             name = getattr(one, "id", "")
             if measured and not numbers and type(held.get(name)) is int:

@@ -24,10 +24,9 @@ from attentest.targets.adapt.reading import Reading, Unclear
 from attentest.targets.adapt.ungiven import sentence, ungiven
 from attentest.targets.language_models.beside import question_on_others, unused_of
 from attentest.targets.language_models.caching import cache_argument
-from attentest.targets.language_models.calling import POSITION_FORMS
+from attentest.targets.language_models.calls.placings import placings
 from attentest.targets.language_models.calls.training import NOT_IN_TRAINING
 from attentest.targets.language_models.construction.building import PROBE, Build, Building, building
-from attentest.targets.language_models.construction.parts import without_padding
 from attentest.targets.language_models.continuing import with_cache
 from attentest.targets.language_models.inference import Inferred, infer
 from attentest.targets.language_models.limits import demand_answer_as_built, limits_of
@@ -47,6 +46,7 @@ from attentest.targets.language_models.questions.polarity import (
     doubts_of_mask,
     forms_meant,
 )
+from attentest.targets.language_models.questions.sizes import other_at_sizes
 from attentest.targets.language_models.questions.switches import demand_said_switches
 from attentest.targets.language_models.questions.tying import demand_tying
 from attentest.targets.language_models.steps.one_by_one import OneByOne
@@ -62,7 +62,6 @@ from attentest.targets.language_models.verifying import (
     difference,
     hides_nothing,
     padded,
-    placed,
     refused,
 )
 from attentest.targets.language_models.written import LanguageAdapter
@@ -71,7 +70,6 @@ from attentest.targets.single import SINGLE
 from attentest.targets.whole import AdaptedWhole
 from attentest_spec import CHOICES, PAPER, Limits, Place, Unsupported
 from attentest_spec.choices import Value
-from attentest_spec.contract import POSITION_KINDS
 from attentest_spec.profiles import DEFAULT, PROFILES
 from attentest_spec.torch import Recipe, TorchBackend, cached_language_model
 
@@ -192,16 +190,7 @@ def _in_precisions(adapter: LanguageAdapter, reading: Reading) -> LanguageAdapte
     found = difference(_backend(adapter), wide=True)
     if found and difference(_backend(adapter), wide=True, room=KEPT_IN_SINGLE):
         windows.demand_no_window(adapter.name, _backend(adapter), adapter.building, reading)
-        raise Unclear(
-            f"{adapter.name} was read as a decoder-only model ({adapter.building.expression}), and "
-            f"has the numbers of the reference in the first probing call. At other sizes it has "
-            f"not: {found}. Either that is a mistake which shows at some sizes alone, or layers "
-            f"differ by their number, which the specification does not have, or an argument was "
-            f"taken for another: say which is which with --argument SIZE=NAME, or fix one with "
-            f"--give NAME=VALUE.",
-            attempts=without_padding(adapter.building.expression, adapter.building.space),
-            built=True,
-        )
+        raise other_at_sizes(adapter.name, adapter.building, found)
     rest = tuple(one for one in adapter.limits.precisions if one != "float64")
     single = replace(adapter, limits=replace(adapter.limits, precisions=rest))
     found = difference(_backend(single), "float32") if "float32" in rest else ""
@@ -223,7 +212,7 @@ def _with_inputs(
     """
     doubts: list[str] = []
     for own in inferred.arguments.positions[:1]:
-        adapter = _with(adapter, own, _placings(adapter, own), inferred, doubts)
+        adapter = _with(adapter, own, placings(adapter, own, doubts, _backend), inferred, doubts)
     for own in [one for one in inferred.arguments.masks if one != adapter.call.order][:1]:
         adapter = _with(adapter, own, _maskings(adapter, own, reading), inferred, doubts)
     return adapter, [*doubts, *_complex(adapter)]
@@ -270,19 +259,6 @@ def _with(
         )
     doubts.append(f"{own} is left out: what it carries is not known")
     return adapter
-
-
-def _placings(adapter: LanguageAdapter, own: str) -> Iterator[tuple[LanguageAdapter, str]]:
-    """Yield `adapter` with positions in each form, and what is wrong with it."""
-    for form, kinds in (
-        ("(B, T)", POSITION_KINDS),
-        ("(T), the same for all", ("none", "offset", "shared")),
-    ):
-        call = replace(adapter.call, positions=own, position_form=POSITION_FORMS[form])
-        limits = replace(adapter.limits, positions=tuple(kinds))
-        other = replace(adapter, call=call, limits=limits)
-        calls = [placed("per-sample" if "per-sample" in kinds else "shared")]
-        yield other, compared(_backend(other), TRIED[0], calls, wide=True)
 
 
 def _maskings(

@@ -32,6 +32,7 @@ from attentest.targets.language_models.questions.seen_tokens import (
     ALONE,
     INVERTED,
     RANDOM,
+    first_random,
     is_random,
     wrongly_seen,
 )
@@ -257,7 +258,8 @@ def fitted(model: nn.Module, found: Arguments, name: str) -> Call:
             if isinstance(with_part(model, found.plain, probe_tokens(steps=steps)), Call):
                 raise Unclear(words.format(name, failure))
     if failure == RANDOM:
-        raise Unclear(f"{name} is not judged as a decoder-only model: {RANDOM}.")
+        where = first_random(model, found.plain.compiled(), probe_tokens())
+        raise Unclear(f"{name} is not judged as a decoder-only model: {RANDOM}{where}.")
     if failure == NO_LOGITS:
         failure = words_on_body(model, inputs_of(found.plain, probe_tokens()), name) or failure
     raise Unclear(

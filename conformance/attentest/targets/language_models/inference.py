@@ -1,8 +1,10 @@
 """The inference of all that a decoder-only model is, from one traced call in double precision."""
 
 import linecache
+import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from typing import Any
 
 from torch import nn
@@ -25,7 +27,9 @@ from attentest.targets.language_models.calls.labels import (
 from attentest.targets.language_models.calls.positions import with_positions
 from attentest.targets.language_models.calls.training import with_training
 from attentest.targets.language_models.construction.building import PROBE, Build, Building, building
+from attentest.targets.language_models.construction.mixtures import without_mixtures
 from attentest.targets.language_models.construction.norms_in_turn import with_own_norms
+from attentest.targets.language_models.construction.settings import SHARED_HEADS
 from attentest.targets.language_models.fixed_rows import with_free_rows
 from attentest.targets.language_models.mistaken import (
     confirming,
@@ -47,6 +51,7 @@ from attentest.targets.language_models.steps.one_by_one import (
     words_on_step,
 )
 from attentest.targets.language_models.surrounded.batches import of_batch
+from attentest.targets.language_models.surrounded.filled import filled_up
 from attentest.targets.language_models.surrounded.sections import in_sections, is_in_sections
 from attentest.targets.language_models.surrounded.set_up import with_set_up
 from attentest.targets.language_models.tables import section_of, table_of
@@ -96,6 +101,13 @@ def called(
         try:
             call = fitted(model, arguments, name)
         except Unclear as question:
+            if (equal := with_equal_heads(built, question)) is not None:
+                with suppress(Unclear):
+                    return called(thing, name, reading, lambda *_: equal)
+            filled = None if reading.strict else filled_up(built, model, arguments.plain)
+            if filled is not None:
+                with suppress(Unclear):
+                    return called(thing, name, reading, lambda *_: filled)
             if (ready := with_set_up(built, thing)) is not None:
                 return called(thing, name, reading, lambda *_: ready)
             ordered = with_order(model, arguments.plain, reading.given)
@@ -111,7 +123,29 @@ def called(
                 raise Unclear(f"{question}{reason}") from question
             return built, by_steps(arguments), steps
     built = with_own_norms(with_free_rows(built, call), call)
+    built = built if reading.strict else without_mixtures(built, call)
     return built, arguments, with_training(model, call)
+
+
+def with_equal_heads(built: Building, question: Unclear) -> Building | None:
+    """Return `built` with as many heads of keys as of queries, None where it has so already.
+
+    A call raises with fewer of them, as the `question` says.
+    """
+    if SHARED_HEADS not in built.expression:
+        return None
+    failure = question.text.partition("): ")[2].partition(" Say which")[0]
+    return replace(
+        built,
+        expression=built.expression.replace(SHARED_HEADS, "sizes.heads"),
+        doubts=(*built.doubts, _EQUAL_HEADS.format(failure)),
+    )
+
+
+_EQUAL_HEADS = (
+    "assumed as many heads of keys as of queries: with fewer of them, which an argument or a field "
+    "sets, a call fails, and if it is to be used, this is a mistake: {}"
+)
 
 
 def demand_one_width(name: str, built: Building, question: Unclear) -> None:
@@ -189,8 +223,8 @@ def _experts(name: str, one: Probed, around: Reader) -> str:
         f"{name} is a decoder-only model with a mixture of experts, {kinds}, in the place of its "
         f"feed-forward network. Around the experts it has the numbers of the reference, under the "
         f"choices of {spoken(found.choices, nearest(found.choices))}: if you meant others, this is "
-        f"a mistake. Whole models with experts are not judged: name {kinds}, which is judged by "
-        f"itself."
+        f"a mistake. Without --strict a model is judged around experts that make every row of "
+        f"that row alone, and add nothing else to it; name {kinds}, to have it judged by itself."
     )
 
 
@@ -252,6 +286,7 @@ def _question(name: str, reader: Reader) -> str:
     late = " The search was ended by its time limit." if reader.is_late else ""
     begun = _departure(reader)
     line = f"; those that it computes instead begin at {shown_line(begun)}" if begun else ""
+    line += _single_gain(reader)
     return (
         f"{name} was read as a decoder-only model, and no option of the specification gives its "
         f"numbers: the first that are computed nowhere in it are {reader.reached[1]}{known}{line}."
@@ -259,3 +294,13 @@ def _question(name: str, reader: Reader) -> str:
         f"compare it with its formula (attentest explain language_model), or name the classes of "
         f"its parts, one by one. A choice that it makes is declared with --choice {option}."
     )
+
+
+def _single_gain(reader: Reader) -> str:
+    """Return the words on a norm that trains one number for all columns, "" for none."""
+    held = (name for name, one in reader.parameters.own.items() if one.size == 1)
+    name = next((one for one in held if _NORM.search(one.lower())), "")
+    return name and f". {name} is one number for all columns, and a norm of it has one for each"
+
+
+_NORM = re.compile(r"norm|\bln")

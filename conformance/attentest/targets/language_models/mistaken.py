@@ -42,7 +42,9 @@ _ORDER = re.compile(r"tril|triu|causal|subsequent|look_?ahead|future")
 _NO_ORDER = re.compile(r"causal\s*=\s*False")
 """Words of code that hides later tokens, and of code that says that it does not."""
 
-_CONTINUES = ("generate", "sample")
+CONTINUES = ("generate", "sample")
+"""Methods that continue texts."""
+
 _FILLS_IN = re.compile(r"(?i)mask_?token|mask_?id|mlm|bert\b|bidirection|diffusion|denois|prefix")
 """Words of code that fills in tokens, or sees a part of its text whole."""
 
@@ -55,7 +57,7 @@ def is_meant_to_continue(thing: Callable[..., Any], name: str, built: Building, 
     """
     if _FILLS_IN.search(_source(thing)) or _is_causal_on_demand(_source(thing)):
         return False
-    if _DECODERS.search(squashed(name)) or any(hasattr(thing, one) for one in _CONTINUES):
+    if _DECODERS.search(squashed(name)) or any(hasattr(thing, one) for one in CONTINUES):
         return True
     model = probe_of(built, probe_sizes(built))
     if _TEXTS.search(squashed(name)) and means_order(model, thing):

@@ -18,6 +18,7 @@ from attentest.targets.language_models.numbers.mistakes import Mistake
 from attentest.targets.language_models.numbers.places import Parameters
 from attentest.targets.language_models.numbers.reader import Reader
 from attentest.targets.language_models.numbers.tracing import NEAR, traced
+from attentest.targets.language_models.surrounded.modules import FilledUp
 from attentest.targets.single import widened
 from attentest_spec import Sizes
 from attentest_spec.choices import Value
@@ -62,7 +63,9 @@ def probed(
 ) -> Probed:
     """Return the call of a model at `sizes` with the tokens of the probe, recorded."""
     model = probe_of(built, sizes)
-    tokens = probe_tokens()
+    # A text that is filled up has the numbers of a whole one.
+    whole = isinstance(model, FilledUp)
+    tokens = probe_tokens(steps=sizes.max_length) if whole else probe_tokens()
     with watched(model) as mixtures:
         trace, output = traced(lambda: call.compiled()(model, tokens), model)
     start = {
@@ -78,12 +81,12 @@ def probed(
         constants=constants(model, thing),
         declared=reading.choices,
         widths=_widths(built, parameters, sizes),
-        idle=_idle(model, output),
+        idle=idle_parameters(model, output),
     )
     return Probed(reader, (start, tokens.numpy(), output.detach().double().numpy()), mixtures)
 
 
-def _idle(model: nn.Module, output: torch.Tensor) -> list[str]:
+def idle_parameters(model: nn.Module, output: torch.Tensor) -> list[str]:
     """Return the names of parameters that `output` does not depend on."""
     held = {name: one for name, one in model.named_parameters() if one.requires_grad}
     if not held or not output.requires_grad:

@@ -17,12 +17,15 @@ from attentest.targets.language_models.surrounded.batches import (
     OfBatch,
     OfMaskedBatch,
 )
+from attentest.targets.language_models.surrounded.mixtures import NETWORKED_SOURCE, networked
 from attentest.targets.language_models.surrounded.modules import (
     EVERY_STEP_SOURCE,
+    FILLED_UP_SOURCE,
     GENERATED_SOURCE,
     OF_BLOCKS_SOURCE,
     SECTIONS_SOURCE,
     EveryStep,
+    FilledUp,
     Generated,
     OfBlocks,
     sectioned,
@@ -92,6 +95,7 @@ class LanguageAdapter:
                 (copied, COPIES_SOURCE),
                 (Generated, GENERATED_SOURCE),
                 (EveryStep, EVERY_STEP_SOURCE),
+                (FilledUp, FILLED_UP_SOURCE),
                 (OfBlocks, OF_BLOCKS_SOURCE),
                 (sectioned, SECTIONS_SOURCE),
                 (SetUp, SET_UP_SOURCE),
@@ -100,6 +104,7 @@ class LanguageAdapter:
                 (resized, RESIZED_SOURCE),
                 (fresh, FRESH_SOURCE),
                 (untied, UNTIED_SOURCE),
+                (networked, NETWORKED_SOURCE),
             )
             if f"{made.__name__}(" in expression
         ]

@@ -42,6 +42,7 @@ from attentest.targets.language_models.construction.settings import (
     HEAD,
     NO_INNER,
     NO_PAD,
+    RATIOS,
     REPEATED,
     REPEATS,
     ROTARY,
@@ -349,7 +350,7 @@ class Options:
         if name in KEY_HEADS:
             others = [one for one in held if one != own and squashed(one) in KEY_HEADS]
             return REPEATED if name.endswith("groups") and others else SHARED_HEADS
-        if name in REPEATS and any(squashed(one) in KEY_HEADS for one in held):
+        if name in RATIOS or (name in REPEATS and any(one in KEY_HEADS for one in names)):
             return REPEATED
         if name in HEAD_WIDTH:
             return HEAD

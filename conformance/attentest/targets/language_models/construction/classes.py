@@ -5,7 +5,7 @@ import re
 from collections.abc import Mapping
 from enum import Enum
 from types import SimpleNamespace
-from typing import Any, get_args
+from typing import Any, get_args, is_typeddict
 
 from torch import nn
 
@@ -32,7 +32,7 @@ def class_of(space: Mapping[str, Any], top: Any, own: str, parameter: inspect.Pa
         for name, one in space.items()
         if inspect.isclass(one) and one is not top and not issubclass(one, nn.Module)
         if one not in (SimpleNamespace, dict) and _is_near(one, top)
-        if not is_of_keywords(one) and not issubclass(one, Enum)
+        if not (is_of_keywords(one) or issubclass(one, Enum) or is_typeddict(one))
     }
     kinds = (parameter.annotation, *get_args(parameter.annotation), type(parameter.default))
     annotated = [name for name, one in classes.items() if any(one is kind for kind in kinds)]

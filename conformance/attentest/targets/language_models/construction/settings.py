@@ -126,7 +126,7 @@ def takes_settings(
 
 _SWITCH = "assumed {0}={1}, a switch that nothing says: --give {0}={2} judges it with that"
 _NONE = "assumed {0}=None, which nothing says: --give {0}=VALUE judges it with another one"
-_WITHOUT = "assumed that {} has no {}: a model with experts is not judged as a whole"
+_WITHOUT = "assumed that {} has no {}: --give sets a number of them"
 
 
 def _settings_read(
@@ -238,6 +238,9 @@ REPEATED = f"sizes.heads // ({SHARED_HEADS})"
 
 REPEATS = words("groupsize nrep nreps numrep kvgroupsize headspergroup numkeyvaluegroups")
 """Names of the number of heads that share one of keys, next to the number of those."""
+
+RATIOS = words("gqaratio gkaratio kvratio kvheadratio groupratio queriesperkv qheadsperkvhead")
+"""Names of the number of heads that share one of keys, where nothing else says that of keys."""
 
 HEAD = "sizes.d_model // sizes.heads"
 """The expression of the width of a head."""

@@ -11,6 +11,7 @@ from attentest.targets.adapt.parameters.words import says_sink
 from attentest.targets.language_models.numbers.findings import Found, State, against
 from attentest.targets.language_models.numbers.linears import Linear, linears
 from attentest.targets.language_models.numbers.mistaken_attention import (
+    computes_before,
     place_of,
     unmerged,
     weighted_by_hand,
@@ -207,6 +208,8 @@ def _mistaken(
     """Return the weighted values under `choices` with a mistake; NaN where it has no formula."""
     if mistake.is_by_hand:
         return weighted_by_hand(reader, mistake, choices, maps, norms)
+    if not computes_before(reader, mistake, choices, maps, norms):
+        return np.full_like(maps["query"].output, np.nan)
     options = {**choices, **mistake.options(reader.sizes)}
     return _weighted(reader, options, maps, norms, h, mistake.seen(h.shape[1]))
 

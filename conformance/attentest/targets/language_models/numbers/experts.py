@@ -44,7 +44,7 @@ def watched(model: nn.Module) -> Iterator[list[Mixture]]:
         if alike:
             calls.append(Mixture(type(module).__name__, _numbers(rows[0]), _numbers(alike[0])))
 
-    held = [one.register_forward_hook(keep) for one in model.modules() if _is_mixture(one)]
+    held = [one.register_forward_hook(keep) for one in model.modules() if is_mixture(one)]
     try:
         yield calls
     finally:
@@ -52,7 +52,8 @@ def watched(model: nn.Module) -> Iterator[list[Mixture]]:
             hook.remove()
 
 
-def _is_mixture(module: nn.Module) -> bool:
+def is_mixture(module: nn.Module) -> bool:
+    """Say whether the name of the class of `module` is that of a mixture of experts."""
     name = type(module).__name__
     return COMPONENT in (component_named(name), component_guessed(name))
 

@@ -80,6 +80,21 @@ def place_of(
     return next(filter(None, map(reader.trace.place, _by_head(wrong))), None)
 
 
+def computes_before(
+    reader: Reader,
+    mistake: Mistake,
+    options: Options,
+    maps: Mapping[str, Linear],
+    norms: Views,
+) -> bool:
+    """Say whether scores are computed with the factor that `mistake` has on its way, if any."""
+    if mistake.before is None or mistake.scale is None:
+        return True
+    _, _, _, scores, _, _ = _steps(reader, mistake, options, maps, norms)
+    factor = mistake.before(reader.sizes) / mistake.scale(reader.sizes)
+    return reader.trace.holds(scores * factor, known=False)
+
+
 def _by_head(wrong: Iterable[Floats]) -> Iterator[Floats]:
     """Yield the numbers of all heads, and those of the first one, as a class of one computes."""
     for one in wrong:

@@ -23,7 +23,8 @@ _SUBJECT = re.compile(r" (?:that|of which|whose|without|with|from|in|by|before|b
 class Mistake:
     """A mistake, in words: what the numbers are those of.
 
-    `scale` is the factor of the scores at some sizes, `ahead` the number of tokens after its own
+    `scale` is the factor of the scores at some sizes, and `before` one that they are computed with
+    on the way there, if that tells it from a design. `ahead` is the number of tokens after its own
     that a query sees (-1: all of them), `bare` are the sublayers without a residual path. `normed`
     says of sublayers what their input is in the place of its norm: the norm of another sublayer, or
     "" for none. `keys` are the options with which keys are turned, from those of queries, `angles`
@@ -41,6 +42,7 @@ class Mistake:
 
     words: str
     scale: Callable[[Sizes], float] | None = None
+    before: Callable[[Sizes], float] | None = None
     ahead: int = 0
     bare: Collection[str] = ()
     normed: Mapping[str, str] = field(default_factory=dict)
@@ -106,6 +108,11 @@ OF_SCORES = (
     # Published models do not scale, or scale by the width: these are designs as well.
     Mistake("scores that are not divided by sqrt(d_k)", lambda sizes: 1.0, sure=False),
     Mistake("scores that are divided by sqrt(d_model)", lambda sizes: sizes.d_model**-0.5),
+    Mistake(
+        "scores that are divided by sqrt(d_k) twice",
+        lambda sizes: 1.0 / _width(sizes),
+        before=lambda sizes: _width(sizes) ** -0.5,
+    ),
     Mistake("scores that are divided by d_k", lambda sizes: 1.0 / _width(sizes), sure=False),
     Mistake("scores that are multiplied by sqrt(d_k)", lambda sizes: _width(sizes) ** 0.5),
     ALL_SEEN,

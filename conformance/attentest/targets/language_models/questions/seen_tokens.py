@@ -4,6 +4,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.utils._pytree import tree_leaves
 
 from attentest.targets.adapt.probing import undisturbed
 
@@ -19,7 +20,8 @@ ALONE = (
 RANDOM = (
     "in evaluation mode two calls with the same tokens give different logits: something in it is "
     "random there, as dropout by a function that is given no mode (F.dropout(x, p), or "
-    "scaled_dot_product_attention(.., dropout_p=p) where p if self.training else 0.0 is meant)"
+    "scaled_dot_product_attention(.., dropout_p=p) where p if self.training else 0.0 is meant), or "
+    "noise of a router"
 )
 
 
@@ -33,6 +35,33 @@ def is_random(model: nn.Module, function: Any, tokens: Tensor) -> bool:
     if not (isinstance(first, Tensor) and isinstance(second, Tensor)):
         return False
     return first.shape != second.shape or not torch.equal(first.nan_to_num(), second.nan_to_num())
+
+
+def first_random(model: nn.Module, function: Any, tokens: Tensor) -> str:
+    """Return which module is the first to give another result in a second call, "" for none."""
+    results: list[tuple[str, list[Tensor]]] = []
+
+    def keep(module: nn.Module, _: Any, made: Any) -> None:
+        path = next((name for name, one in model.named_modules() if one is module), "")
+        tensors = [one.detach().clone() for one in tree_leaves(made) if isinstance(one, Tensor)]
+        results.append((f"{path} ({type(module).__name__})", tensors))
+
+    hooks = [one.register_forward_hook(keep) for one in model.modules() if one is not model]
+    try:
+        with undisturbed():
+            for _ in range(2):
+                function(model, tokens)
+    except Exception:  # code that a user wrote may raise anything
+        return ""
+    finally:
+        for one in hooks:
+            one.remove()
+    half = len(results) // 2
+    for (name, before), (other, after) in zip(results[:half], results[half:], strict=False):
+        same = all(map(torch.equal, before, after)) and len(before) == len(after)
+        if name == other and not same:
+            return f", first of all modules in {name}"
+    return ""
 
 
 def wrongly_seen(model: nn.Module, function: Any, tokens: Tensor) -> str:

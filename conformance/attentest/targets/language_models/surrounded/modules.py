@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.utils._pytree import tree_flatten, tree_unflatten
 
 from attentest.targets.adapt.wrappers.turned import TURNED_SOURCE
 from attentest.targets.language_models.surrounded.keywords import with_keywords
@@ -78,6 +79,35 @@ class EveryStep(nn.Module):
                 found = found[self.part]
             steps.append(found.reshape(len(tokens), -1))
         return torch.stack(steps, 1)
+
+
+class FilledUp(nn.Module):
+    """A causal `model` that takes texts of one `length` alone: others are filled up at their end.
+
+    `tokens` is its argument of tokens. What it returns for the rest of a text is left out.
+    """
+
+    def __init__(self, model: nn.Module, tokens: str, length: int) -> None:
+        super().__init__()
+        self.model = model
+        self.tokens, self.length = tokens, length
+
+    @property
+    def calls_alone(self) -> nn.Module:
+        """The model, which may switch gradients off."""
+        return self.model
+
+    def forward(self, **given: Any) -> Any:
+        """Return what the model does for tokens (B, T)."""
+        tokens = given[self.tokens]
+        steps = tokens.shape[1]
+        rest = tokens.new_zeros(len(tokens), max(0, self.length - steps))
+        found = self.model(**{**given, self.tokens: torch.cat([tokens, rest], 1)})
+        parts, form = tree_flatten(found)
+        for number, one in enumerate(parts):
+            if isinstance(one, Tensor) and one.ndim > 1 and one.shape[1] == self.length:
+                parts[number] = one[:, :steps]
+        return tree_unflatten(parts, form)
 
 
 class OfBlocks(nn.Module):
@@ -154,6 +184,11 @@ def sectioned(model: nn.Module, path: str, start: int, count: int) -> nn.Module:
 
 _IMPORTS = "from typing import Any\n\nimport torch\nfrom torch import Tensor, nn\n\n\n"
 GENERATED_SOURCE = _IMPORTS + inspect.getsource(Generated)
+FILLED_UP_SOURCE = (
+    "from typing import Any\n\nimport torch\nfrom torch import Tensor, nn\n"
+    "from torch.utils._pytree import tree_flatten, tree_unflatten\n\n\n"
+    + inspect.getsource(FilledUp)
+)
 EVERY_STEP_SOURCE = _IMPORTS + inspect.getsource(EveryStep)
 SECTIONS_SOURCE = "\n\n".join(
     [
@@ -170,12 +205,16 @@ OF_BLOCKS_SOURCE = "\n\n".join(
 
 def called_of(model: nn.Module) -> Callable[..., Any]:
     """Return the method that a call of `model`, or of the part that is in it, runs."""
-    return model.model.forward if isinstance(model, Generated | EveryStep) else model.forward
+    return (
+        model.model.forward
+        if isinstance(model, Generated | EveryStep | FilledUp)
+        else model.forward
+    )
 
 
 def signature_of(model: nn.Module) -> inspect.Signature:
     """Return the signature of a call of `model`, or of the part that is in it."""
-    if isinstance(model, EveryStep):
+    if isinstance(model, EveryStep | FilledUp):
         own = with_keywords(called_of(model)).parameters.values()
         needed = [one for one in own if one.default is one.empty or one.name == model.tokens]
         return inspect.Signature(needed)
