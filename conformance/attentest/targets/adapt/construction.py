@@ -2,7 +2,7 @@
 
 import dataclasses
 import inspect
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -103,6 +103,12 @@ class Construction:
         found = [own for own, one in self.fillings.items() if one.settles == {"max_length"}]
         given = {**self.fillings, **dict.fromkeys(found, fixed(number))}
         return dataclasses.replace(self, fillings=given) if found else self
+
+    def with_columns(self, number: int) -> "Iterator[Construction]":
+        """Yield it with each argument that is a width as `number`, where several are."""
+        widths = [own for own, one in self.fillings.items() if one.settles == {"d_model"}]
+        for own in widths if len(widths) > 1 else ():
+            yield dataclasses.replace(self, fillings={**self.fillings, own: fixed(number)})
 
     @property
     def is_lazy(self) -> bool:

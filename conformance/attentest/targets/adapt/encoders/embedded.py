@@ -23,6 +23,10 @@ _UNHIDDEN = (
     "assumed that {} hides no padding on purpose: its code names some, and no mask of it reaches "
     "its layers"
 )
+_COUNTED = (
+    "assumed that the layers of {} are meant for any number of rows: they hold theirs, here {}, and "
+    "are judged with that of their input in its place"
+)
 UNSEEN = "before its layers get it"
 _UNSEEN = f"not judged: what {{}} makes of {{}} {UNSEEN}"
 _OF_FEATURES = "not judged: what {} does outside of its layers and their norm"
@@ -44,9 +48,15 @@ def entering_of(code: Code, reading: Reading, *, fits: bool) -> tuple[list[str],
     if code.entering is None:
         options = {} if code.inner is None else code.inner.stack
         is_mapped = bool(options.get("features") or options.get("given"))
-        return [], [_OF_FEATURES.format(code.name)] * is_mapped
+        return [], [*[_OF_FEATURES.format(code.name)] * is_mapped, *_of_rows(code)]
     said, unsure = _compared(code, reading, fits=fits)
-    return said, [*_of_masks(code), *unsure, *_of_output(code, reading)]
+    return said, [*_of_masks(code), *_of_rows(code), *unsure, *_of_output(code, reading)]
+
+
+def _of_rows(code: Code) -> Iterator[str]:
+    """Yield what is assumed of layers that hold their number of rows."""
+    if code.inner is not None and (number := code.inner.stack.get("rows")):
+        yield _COUNTED.format(code.name, number)
 
 
 def _of_output(code: Code, reading: Reading) -> Iterator[str]:

@@ -4,6 +4,7 @@ The class needs nothing else of the suite: reproductions and written adapters co
 """
 
 import inspect
+import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -26,7 +27,8 @@ class EmbeddedStack(nn.Module):
     that the layers get (L, B, D). `features` is the path of the first matrix of a class that takes
     vectors in the place of ids, and `given` the shape of one sample of a class that takes others:
     an image (C, H, W), ids of one length (N,), vectors (N, 0) with 0 for their width. What `whole`
-    does behind its layers may fail for other numbers of rows than its head takes.
+    does behind its layers may fail for other numbers of rows than its head takes. Layers that hold
+    their number of `rows`, as `self.seq_len`, hold that of x during a call.
     """
 
     def __init__(
@@ -41,6 +43,7 @@ class EmbeddedStack(nn.Module):
         sequence_first: bool = False,
         features: str = "",
         given: Sequence[int] = (),
+        rows: int = 0,
     ) -> None:
         super().__init__()
         self.around = (whole,)  # in a tuple: its embeddings are no parameters of the stack
@@ -51,6 +54,12 @@ class EmbeddedStack(nn.Module):
         self.sequence_first = sequence_first
         matrix = vars(whole.get_submodule(features)) if features else {}
         self.given = tuple(given)
+        self.rows = [
+            (held, own)
+            for held in (vars(one) for one in self.layers.modules() if rows)
+            for own, value in held.items()
+            if type(value) is int and value == rows and re.search("seq|len|pat|tok|ctx|block", own)
+        ]
         self.features: int = matrix.get("in_features", matrix.get("in_channels", 0))
 
     def forward(self, x: Tensor, keep: Tensor | None = None, **rest: Any) -> Tensor:
@@ -80,12 +89,18 @@ class EmbeddedStack(nn.Module):
             return output
 
         last = getattr(self, "norm", layers[-1])
+        before = [held[own] for held, own in self.rows]
         with replaced(layers[0], enter), replaced(last, leave):
             try:
+                for held, own in self.rows:
+                    held[own] = x.shape[1]
                 self.around[0](**given)
             except Exception:
                 if not outputs:
                     raise
+            finally:
+                for (held, own), value in zip(self.rows, before, strict=True):
+                    held[own] = value
         return outputs[-1].transpose(0, 1) if self.sequence_first else outputs[-1]
 
     def train(self, mode: bool = True) -> "EmbeddedStack":
@@ -123,6 +138,7 @@ def replaced(module: nn.Module, function: Callable[..., Any]) -> Iterator[None]:
 
 STACK_SOURCE = "\n".join(
     [
+        "import re",
         "from collections.abc import Callable, Iterator, Sequence",
         "from contextlib import contextmanager",
         "from functools import partial",

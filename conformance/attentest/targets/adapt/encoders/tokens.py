@@ -1,7 +1,7 @@
 """Stacks that embed their tokens themselves: the layers in them are what is judged."""
 
 import inspect
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from math import prod
@@ -21,7 +21,7 @@ from attentest.targets.adapt.construction import Construction
 from attentest.targets.adapt.encoders import default_sizes
 from attentest.targets.adapt.encoders.entering import Entering, Idle, NotRead
 from attentest.targets.adapt.encoders.leaving import demand_output
-from attentest.targets.adapt.encoders.mixing import demand_separate_samples
+from attentest.targets.adapt.encoders.mixing import Mixed, demand_separate_samples
 from attentest.targets.adapt.encoders.pooling import pooling_of
 from attentest.targets.adapt.encoders.rows.reading import of_images, of_rows
 from attentest.targets.adapt.encoders.rows.shapes import takes_images
@@ -266,7 +266,10 @@ class _Found:
                 inside = path.removeprefix(f"{around.path}." * bool(around.path))
                 wrapping = replace(around, features=inside)
                 if wrapping.maps_input():
+                    demand_separate_samples(wrapping, name)
                     return self.code_of(thing, name, *wrapping.inner())
+            except Mixed:
+                raise
             except Unclear:  # it is no matrix of the input
                 continue
         return None
@@ -274,8 +277,17 @@ class _Found:
     def with_positions(self, number: int) -> "_Found | None":
         """Return the class with so many positions, None where it is built for no number of them."""
         built = self.built.with_positions(number)
-        if built is self.built:
-            return None
+        return None if built is self.built else self._made(built)
+
+    def with_columns(self, columns: int, positions: int = 0) -> "Iterator[_Found]":
+        """Yield the class with each of two widths as the number of columns of a patch of images."""
+        given = self.built.with_positions(positions) if positions else self.built
+        for one in given.with_columns(columns):
+            if (found := self._made(one)) is not None:
+                yield found
+
+    def _made(self, built: Construction) -> "_Found | None":
+        """Return the class with another construction, None where that fails."""
         try:
             with undisturbed():
                 return replace(self, built=built, module=built(self.sizes).eval())

@@ -11,6 +11,7 @@ from torch import nn
 
 from attentest.targets.adapt.code import Code, Inner
 from attentest.targets.adapt.construction import Construction
+from attentest.targets.adapt.encoders.image_names import IMAGES
 from attentest.targets.adapt.encoders.mixing import demand_separate_samples
 from attentest.targets.adapt.encoders.rows.shapes import (
     numbers_of_rows,
@@ -69,6 +70,9 @@ class Found(Protocol):
     def with_positions(self, number: int) -> "Found | None":
         """Return the class with so many positions, None where it has no number of them."""
 
+    def with_columns(self, columns: int, positions: int) -> "Iterator[Found]":
+        """Yield the class with an argument as the number of columns of a patch."""
+
     def sub_module(self) -> tuple[Inner, None] | None:
         """Return the outermost sub-module with the layers, at most a norm, and no more."""
 
@@ -90,6 +94,12 @@ def of_images(found: Found, thing: type[nn.Module], name: str) -> Code | None:
             fixed = found.with_positions(number)
             if fixed and (code := _of_given(fixed, thing, name, image)) is not None:
                 return code
+    for image in islice(shapes_of_images(thing, found.module), 1):
+        columns = image[0] * IMAGES["patchsize"] ** 2
+        for number in (0, *numbers_of_rows(found.module, image)):
+            for fixed in found.with_columns(columns, number):
+                if (code := _of_given(fixed, thing, name, image)) is not None:
+                    return code
     return None
 
 

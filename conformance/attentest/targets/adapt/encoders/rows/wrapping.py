@@ -44,7 +44,10 @@ class RowsWrapping(Wrapping):
         kept = self._masks if self._is_row_each(seen) else []
         masks = [self.parameters[one].replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in kept]
         x = inspect.Parameter("x", inspect.Parameter.POSITIONAL_OR_KEYWORD)
-        return Inner(self.path, options), inspect.Signature([x, *masks])
+        held = {"rows": seen.shape[not options["sequence_first"]]} if seen.shape else {}
+        plain, counted = (Inner(self.path, one) for one in (options, options | held))
+        is_counted = not kept and not self._takes_rows(plain) and self._takes_rows(counted)
+        return counted if is_counted else plain, inspect.Signature([x, *masks])
 
     def is_answered(self) -> bool:
         """Say whether a call succeeds, with what comes behind the layers."""
@@ -88,6 +91,9 @@ class RowsWrapping(Wrapping):
         inner, signature = self.inner()
         if any(one.default is one.empty for one in [*signature.parameters.values()][1:]):
             return True  # a mask has to be given: how is not known yet
+        return self._takes_rows(inner)
+
+    def _takes_rows(self, inner: Inner) -> bool:
         try:
             with undisturbed():
                 stack = inner(self.whole, self.sizes).eval()
