@@ -100,8 +100,16 @@ class Construction:
 
     def with_positions(self, number: int) -> "Construction":
         """Return it with so many positions, itself where no argument is the greatest length."""
-        found = [own for own, one in self.fillings.items() if one.settles == {"max_length"}]
-        given = {**self.fillings, **dict.fromkeys(found, fixed(number))}
+        found = {
+            own: fixed(number)
+            for own, one in self.fillings.items()
+            if one.settles == {"max_length"} and not isinstance(one.value, Construction)
+        }
+        for own, one in self.fillings.items():
+            part = one.value
+            if isinstance(part, Construction) and (made := part.with_positions(number)) is not part:
+                found[own] = _held(made)
+        given = {**self.fillings, **found}
         return dataclasses.replace(self, fillings=given) if found else self
 
     def with_columns(self, number: int) -> "Iterator[Construction]":

@@ -24,8 +24,12 @@ _UNHIDDEN = (
     "its layers"
 )
 _COUNTED = (
-    "assumed that the layers of {} are meant for any number of rows: they hold theirs, here {}, and "
-    "are judged with that of their input in its place"
+    "assumed that the layers of {} are meant for any number of rows: they hold theirs, here {}, "
+    "and are judged with that of their input in its place"
+)
+_FILLED = (
+    "assumed that {} is meant for sequences of its greatest length alone, as it takes no others: "
+    "shorter ones are filled with padding at their ends, which its mask hides"
 )
 UNSEEN = "before its layers get it"
 _UNSEEN = f"not judged: what {{}} makes of {{}} {UNSEEN}"
@@ -54,9 +58,12 @@ def entering_of(code: Code, reading: Reading, *, fits: bool) -> tuple[list[str],
 
 
 def _of_rows(code: Code) -> Iterator[str]:
-    """Yield what is assumed of layers that hold their number of rows."""
-    if code.inner is not None and (number := code.inner.stack.get("rows")):
+    """Yield what is assumed of layers that hold their number of rows, or get one number alone."""
+    stack = code.inner.stack if code.inner is not None else {}
+    if number := stack.get("rows"):
         yield _COUNTED.format(code.name, number)
+    if stack.get("filled"):
+        yield _FILLED.format(code.name)
 
 
 def _of_output(code: Code, reading: Reading) -> Iterator[str]:

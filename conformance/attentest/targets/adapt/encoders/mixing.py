@@ -83,10 +83,8 @@ def _mixes_vectors(wrapping: Wrapping) -> bool:
         plain = plain.to(given[tokens].dtype)
         changed = plain.clone()
         changed[0] = plain[0].flip(-1, 0)
-        called = [
-            _output(lambda one=one: wrapping.module(**{**given, tokens: one}))
-            for one in (plain, plain, changed)
-        ]
+        calls = [given | {tokens: one} for one in (plain, plain, changed)]
+        called = [_output(partial(wrapping.module, **one)) for one in calls]
         outputs = [one for one in called if one is not None]
         if len(outputs) == len(called):
             shape = [*outputs[0].shape]

@@ -28,7 +28,8 @@ class EmbeddedStack(nn.Module):
     vectors in the place of ids, and `given` the shape of one sample of a class that takes others:
     an image (C, H, W), ids of one length (N,), vectors (N, 0) with 0 for their width. What `whole`
     does behind its layers may fail for other numbers of rows than its head takes. Layers that hold
-    their number of `rows`, as `self.seq_len`, hold that of x during a call.
+    their number of `rows`, as `self.seq_len`, hold that of x during a call. Ids of one length are
+    `filled` with the pad id, and x with rows of zeros.
     """
 
     def __init__(
@@ -44,6 +45,7 @@ class EmbeddedStack(nn.Module):
         features: str = "",
         given: Sequence[int] = (),
         rows: int = 0,
+        filled: bool = False,
     ) -> None:
         super().__init__()
         self.around = (whole,)  # in a tuple: its embeddings are no parameters of the stack
@@ -54,6 +56,7 @@ class EmbeddedStack(nn.Module):
         self.sequence_first = sequence_first
         matrix = vars(whole.get_submodule(features)) if features else {}
         self.given = tuple(given)
+        self.filled = filled
         self.rows = [
             (held, own)
             for held in (vars(one) for one in self.layers.modules() if rows)
@@ -67,6 +70,12 @@ class EmbeddedStack(nn.Module):
         tokens, zeros, pad = self.ids
         length = self.given[0] if len(self.given) == 1 else x.shape[1]
         ids = torch.full((len(x), length), int(pad == 0), device=x.device)
+        if self.filled:
+            if (missing := length - x.shape[1]) < 0:
+                raise ValueError(f"sequences of {x.shape[1]} are longer than {length}")
+            kept = x.new_ones(x.shape[:2], dtype=torch.bool) if keep is None else keep
+            keep = nn.functional.pad(kept, (0, missing))
+            x = nn.functional.pad(x, (0, 0, 0, missing))
         given = {tokens: ids if keep is None else ids.where(keep, pad), **rest}
         given |= {own: torch.zeros_like(ids) for own in zeros}
         if len(self.given) > 1:
@@ -101,7 +110,8 @@ class EmbeddedStack(nn.Module):
             finally:
                 for (held, own), value in zip(self.rows, before, strict=True):
                     held[own] = value
-        return outputs[-1].transpose(0, 1) if self.sequence_first else outputs[-1]
+        found = outputs[-1].transpose(0, 1) if self.sequence_first else outputs[-1]
+        return found[:, : length - missing] if self.filled else found
 
     def train(self, mode: bool = True) -> "EmbeddedStack":
         """Set the mode of all of `whole`."""

@@ -28,6 +28,8 @@ from attentest_spec.choices import Value
 
 _POSITIONS = 12
 """The greatest length of a class that is built for one length."""
+_FILLED = 136
+"""The greatest length of a class whose sequences are filled with padding: more than is judged."""
 _MOST = 60
 """The largest number of shapes that are tried."""
 
@@ -117,6 +119,18 @@ def of_rows(found: Found, thing: type[nn.Module], name: str) -> Code | None:
             code = fixed.code_of(thing, name, *around.inner())
             read = partial(fixed.entering, name, *given) if len(given) == 1 else None
             return replace(code, entering=read if code.entering else None)
+    return _filled(found, thing, name)
+
+
+def _filled(found: Found, thing: type[nn.Module], name: str) -> Code | None:
+    """Return the stack in a class that takes ids of one length alone, and hides padding in them."""
+    if not found.tables or (fixed := found.with_positions(_FILLED)) is None:
+        return None
+    around = _around(fixed, name, (_FILLED,))
+    if around.is_answered() and around.is_read() and (read := around.filled()) is not None:
+        demand_separate_samples(around, name)
+        code = fixed.code_of(thing, name, *read)
+        return replace(code, entering=partial(fixed.entering, name, _FILLED))
     return None
 
 

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from attentest.targets.adapt.code import Inner
 from attentest.targets.adapt.encoders.seen import Seen, is_answered
-from attentest.targets.adapt.encoders.stack import is_same, replaced
+from attentest.targets.adapt.encoders.stack import KEEP, EmbeddedStack, is_same, replaced
 from attentest.targets.adapt.encoders.wrapping import BATCH, LENGTH, Wrapping, required
 from attentest.targets.adapt.probing import undisturbed
 
@@ -20,6 +20,8 @@ _LEAST = 3
 """The least number of rows that patches give: two samples have fewer axes of that length."""
 
 
+_NEAR = 1e-5
+"""Difference of rows that depend on the same numbers, in single precision."""
 _LENGTHS = (4, 7)
 """Numbers of rows that layers get, one after the other."""
 
@@ -85,6 +87,33 @@ class RowsWrapping(Wrapping):
         seen = self._seen()
         *lead, width = seen.shape
         return not seen.several and width == self.sizes.d_model and self._has_rows(lead)
+
+    def filled(self) -> tuple[Inner, inspect.Signature] | None:
+        """Return how the layers are called with ids of one length that padding fills up to it.
+
+        None where they get another row than those of the ids, and where a row of padding counts.
+        """
+        if not self._is_row_each(self._seen()) or any(map(self._is_required, self._masks)):
+            return None
+        options = dict(self.inner()[0].stack) | {"filled": True}
+        inner = Inner(self.path, options, pads=self.pads)
+        try:
+            with undisturbed():
+                stack = inner(self.whole, self.sizes).eval()
+                assert isinstance(stack, EmbeddedStack)
+                x = torch.randn(BATCH, LENGTH, self.sizes.d_model)
+                x = x.to(next(self.module.parameters()).dtype)
+                keep = torch.ones(BATCH, LENGTH, dtype=torch.bool)
+                keep[:, -1] = False
+                whole, hidden, shorter = stack(x), stack(x, keep=keep), stack(x[:, :-1])
+        except Exception:  # code that a user wrote may raise anything
+            return None
+        moved, kept = whole[:, :-1] - shorter, hidden[:, :-1] - shorter
+        if float(kept.abs().max()) > _NEAR or float(moved.abs().max()) <= _NEAR:
+            return None
+        x = inspect.Parameter("x", inspect.Parameter.POSITIONAL_OR_KEYWORD)
+        own = inspect.Parameter(KEEP, inspect.Parameter.KEYWORD_ONLY, default=None)
+        return inner, inspect.Signature([x, own])
 
     def takes_other_rows(self) -> bool:
         """Say whether its layers can be called with other numbers of rows than it makes itself."""
