@@ -101,11 +101,12 @@ class RowsWrapping(Wrapping):
             with undisturbed():
                 stack = inner(self.whole, self.sizes).eval()
                 assert isinstance(stack, EmbeddedStack)
-                x = torch.randn(BATCH, LENGTH, self.sizes.d_model)
-                x = x.to(next(self.module.parameters()).dtype)
+                rows = torch.randn(BATCH, LENGTH, self.sizes.d_model)
+                rows = rows.to(next(self.module.parameters()).dtype)
                 keep = torch.ones(BATCH, LENGTH, dtype=torch.bool)
                 keep[:, -1] = False
-                whole, hidden, shorter = stack(x), stack(x, keep=keep), stack(x[:, :-1])
+                whole, shorter = stack(rows), stack(rows[:, :-1])
+                hidden = stack(rows, keep=keep)
         except Exception:  # code that a user wrote may raise anything
             return None
         moved, kept = whole[:, :-1] - shorter, hidden[:, :-1] - shorter
