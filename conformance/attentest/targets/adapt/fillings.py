@@ -155,7 +155,7 @@ def _of_images(name: str, parameter: inspect.Parameter) -> Filling | None:
         return None
     number = IMAGES[name]
     is_pair = str(parameter.annotation).lower().startswith(("tuple", "typing.tuple"))
-    return fixed((number, number) if is_pair else number)
+    return fixed((number, number) if is_pair and number != IMAGES["chw"] else number)
 
 
 def is_head_width(name: str, default: Any, arguments: Collection[str]) -> bool:

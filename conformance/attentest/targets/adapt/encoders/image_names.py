@@ -1,6 +1,7 @@
 """The names of arguments about images and their patches, and what these are given."""
 
 from collections.abc import Collection, Mapping
+from typing import Any
 
 from attentest.targets.adapt.names import words
 
@@ -24,12 +25,13 @@ PAIR = (16, 16)
 """The usual size of patches, of images that are usually 224 by 224 there."""
 SHAPES = [*IMAGE_SIZE, *PATCH_SIZE]
 """Settings that may be given as a shape, with an axis for the height and one for the width."""
-IMAGES: Mapping[str, int] = {
+IMAGES: Mapping[str, Any] = {
     **dict.fromkeys(IMAGE_SIZE, 16),
     **dict.fromkeys(("height", "width"), 16),
     **dict.fromkeys(PATCH_SIZE, 4),
     **dict.fromkeys([*_CHANNELS, *_LOOSE_CHANNELS], 3),
     **dict.fromkeys(words("numpatches npatches numpatch numofpatches numberofpatches"), 16),
+    "chw": (1, 28, 28),
 }
 """Settings of encoders of images, which are no sizes: what is made of images is not judged."""
 

@@ -48,6 +48,8 @@ def shapes_of_images(thing: type[nn.Module], module: nn.Module) -> Iterator[tupl
     convolutions = [one for one in module.modules() if isinstance(one, nn.Conv2d)]
     parameters = inspect.signature(thing).parameters.values()
     every = [squashed(one.name) for one in parameters]
+    if "chw" in every:
+        yield IMAGES["chw"]
     named = [one for one in parameters if squashed(one.name) in IMAGE_SIZE]
     named = [one for one in named if convolutions or is_of_images(squashed(one.name), every)]
     code = "" if convolutions or named else squashed(_code_of(module))
