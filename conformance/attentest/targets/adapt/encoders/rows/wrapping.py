@@ -60,7 +60,7 @@ class RowsWrapping(Wrapping):
 
         The first one gets rows as wide as the model, of what the module at `features` mapped.
         """
-        if len(required(self.module)) != 1:
+        if len(required(self.module)) > 1:
             return False
         layers = list(self.module.get_submodule(self.layers).children())
         mapping = [self.module.get_submodule(self.features)] if self.features else []
