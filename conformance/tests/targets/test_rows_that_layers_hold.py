@@ -70,12 +70,62 @@ CLIPS = edited(
     ("self.patches(images).flatten(2).transpose(1, 2)", "self.patches(images.flatten(2))"),
     ("def forward(self, images):", "def forward(self, images):\n        b, n, h, w = images.shape"),
 )
+FEW = edited(
+    FREE,
+    ("patch_size, channels, dim, heads, inner", "image_size, dim, heads, inner"),
+    ("layers, seq_len, num_classes", "layers, num_classes, patch_size=16"),
+    (
+        "nn.Conv2d(channels, dim, patch_size, patch_size)",
+        "nn.Conv2d(3, dim, patch_size, patch_size)\n"
+        "        seq_len = (image_size // patch_size) ** 2",
+    ),
+)
+FRAMES = edited(
+    FREE,
+    ("patch_size, channels, dim, heads", "dim, heads"),
+    ("        self.patches = nn.Conv2d(channels, dim, patch_size, patch_size)\n", ""),
+    ("self.patches(images).flatten(2).transpose(1, 2)", "images"),
+    ("+ self.places", "+ self.places[: images.shape[1]]"),
+)
+MASKED = edited(
+    FRAMES,
+    ("def forward(self, images):", "def forward(self, images, mask=None):"),
+    ("self.head(self.blocks(x).mean(dim=1))", "self.head(self.run(x, mask).mean(dim=1))"),
+    (
+        "nn.Sequential(*(Block(dim, heads, inner, seq_len) for _ in range(layers)))",
+        "nn.ModuleList([Block(dim, heads, inner, seq_len) for _ in range(layers)])",
+    ),
+    (
+        "    def forward(self, images, mask",
+        """    def run(self, x, mask):
+        for block in self.blocks:
+            x = block(x, mask)
+        return x
+
+    def forward(self, images, mask""",
+    ),
+    ("        x = self.norm1(x + self.attn(x))", "        x = self.norm1(x + self.attn(x, mask))"),
+    (
+        "    def forward(self, x):\n        x = self.norm1",
+        "    def forward(self, x, mask):\n        x = self.norm1",
+    ),
+    ("    def forward(self, x):\n        q, k", "    def forward(self, x, mask):\n        q, k"),
+    (
+        "weights = (q @ k.transpose(-2, -1) / q.shape[-1] ** 0.5).softmax(dim=-1)",
+        """scores = q @ k.transpose(-2, -1) / q.shape[-1] ** 0.5
+        if mask is not None:
+            scores = scores.masked_fill(mask[:, None, None] == 0, -1e9)
+        weights = scores.softmax(dim=-1)""",
+    ),
+)
 CLAUSES = ("encoder.formula", "encoder.layers-in-sequence")
 
 
 @pytest.mark.proof
 @pytest.mark.parametrize(
-    "source", [BODY, PATCHES, CLIPS], ids=["held", "columns-of-patches", "flattened-in-the-call"]
+    "source",
+    [BODY, PATCHES, CLIPS, FEW, FRAMES, MASKED],
+    ids=["held", "columns", "flattened", "few-patches", "vectors", "masked-vectors"],
 )
 def test_layers_of_patches_are_judged(source: str, tmp_path: Path) -> None:
     backend = adapted(tmp_path, "PatchNet", source)
@@ -99,6 +149,23 @@ def test_mistakes_in_layers_that_hold_their_rows_are_found(
     right: str, wrong: str, tmp_path: Path
 ) -> None:
     assert asked_or_broken(tmp_path, "PatchNet", BODY, right, wrong, *CLAUSES)
+
+
+@pytest.mark.proof
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [
+        ("mask[:, None, None] == 0", "mask[:, None, :, None] == 0"),
+        ("q.shape[-1] ** 0.5", "q.shape[-1]"),
+        ("x = block(x, mask)", "x = block(x, None)"),
+        ("x = block(x, mask)", "x = self.blocks[0](x, mask)"),
+    ],
+)
+def test_mistakes_in_layers_of_vectors_as_they_are_are_found(
+    right: str, wrong: str, tmp_path: Path
+) -> None:
+    clauses = ("encoder.padding-invariance", *CLAUSES)
+    assert asked_or_broken(tmp_path, "PatchNet", MASKED, right, wrong, *clauses)
 
 
 SERIES = """

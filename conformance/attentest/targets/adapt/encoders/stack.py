@@ -79,7 +79,8 @@ class EmbeddedStack(nn.Module):
         given = {tokens: ids if keep is None else ids.where(keep, pad), **rest}
         given |= {own: torch.zeros_like(ids) for own in zeros}
         if len(self.given) > 1:
-            given[tokens] = x.new_ones(len(x), *(one or self.features for one in self.given))
+            width = self.features or x.shape[-1]
+            given[tokens] = x.new_ones(len(x), *(one or width for one in self.given))
         elif self.features:
             given[tokens] = x.new_ones(*x.shape[:2], self.features)
         entering = x.transpose(0, 1) if self.sequence_first else x

@@ -20,6 +20,7 @@ from attentest.targets.adapt.encoders.rows.shapes import (
     shapes_of_vectors,
 )
 from attentest.targets.adapt.encoders.rows.wrapping import RowsWrapping
+from attentest.targets.adapt.encoders.wrapping import LENGTH
 from attentest.targets.adapt.limits import demand_least_width
 from attentest.targets.adapt.parameters.stacks import Layers
 from attentest.targets.adapt.parameters.units import Unit
@@ -144,6 +145,8 @@ def _shapes(found: Found) -> Iterator[tuple[str, tuple[int, ...]]]:
     tables = [tuple(x.shape) for name, x in named if name in held or name not in inside]
     yield from (("", one) for one in shapes_of_ids(tables, width))
     yield from shapes_of_vectors(found.module, found.path, tables, width)
+    if not found.tables and any(one.kind in ("linear", "packed") for one in outside):
+        yield "", (LENGTH, 0)
 
 
 def _around(found: Found, name: str, given: tuple[int, ...], features: str = "") -> RowsWrapping:

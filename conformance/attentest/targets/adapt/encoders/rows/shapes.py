@@ -12,6 +12,7 @@ from attentest.targets.adapt.encoders.image_names import (
     IMAGE_SIZE,
     IMAGES,
     PATCH_SIZE,
+    image_size,
     is_of_images,
 )
 from attentest.targets.adapt.encoders.wrapping import LENGTH
@@ -46,7 +47,8 @@ def shapes_of_images(thing: type[nn.Module], module: nn.Module) -> Iterator[tupl
     Nothing is yielded where no convolution over images, and no argument or field, is about them.
     """
     convolutions = [one for one in module.modules() if isinstance(one, nn.Conv2d)]
-    parameters = inspect.signature(thing).parameters.values()
+    arguments = inspect.signature(thing).parameters
+    parameters = arguments.values()
     every = [squashed(one.name) for one in parameters]
     if "chw" in every:
         yield IMAGES["chw"]
@@ -57,7 +59,7 @@ def shapes_of_images(thing: type[nn.Module], module: nn.Module) -> Iterator[tupl
         return
     held = [one.default for one in named if isinstance(one.default, int | tuple | list)]
     pairs = [tuple(one)[-2:] if isinstance(one, tuple | list) else (one, one) for one in held]
-    usual = [(one, one) for one in (IMAGES["imagesize"], *_SIZES)]
+    usual = [(one, one) for one in (image_size(arguments), IMAGES["imagesize"], *_SIZES)]
     channels = dict.fromkeys([*(one.in_channels for one in convolutions[:1]), 3, 1])
     for pair, number in product(dict.fromkeys([*pairs, *usual]), channels):
         if len(pair) == 2 and all(isinstance(one, int) for one in pair):

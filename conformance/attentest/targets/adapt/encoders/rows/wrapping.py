@@ -31,7 +31,7 @@ class RowsWrapping(Wrapping):
     """A class that makes rows of what is `given` to it, and calls its layers.
 
     `given` is the shape of one sample: of an image (C, H, W), of ids (N,), or of vectors (N, 0), of
-    which the width is that of the module at `features`.
+    which the width is that of the module at `features`, or that of the model for none.
     """
 
     given: tuple[int, ...] = ()
@@ -167,13 +167,14 @@ class RowsWrapping(Wrapping):
 
     def _is_row_each(self, seen: Seen) -> bool:
         """Say whether there is one row for each id, and no other."""
-        return len(self.given) == 1 and sorted(seen.shape[:2]) == sorted((BATCH, *self.given))
+        is_each = len(self.given) == 1 or (len(self.given) == 2 and not self.features)
+        return is_each and sorted(seen.shape[:2]) == sorted((BATCH, self.given[0]))
 
     def inputs(self, samples: int = BATCH) -> Tensor:
         """Return random images or vectors, or ids that are in every table."""
         source = torch.Generator().manual_seed(0)
         held = vars(self.module.get_submodule(self.features)) if self.features else {}
-        width = held.get("in_features", held.get("in_channels", 0))
+        width = held.get("in_features", held.get("in_channels", self.sizes.d_model))
         shape = samples, *(one or width for one in self.given)
         if len(self.given) == 1:
             return torch.randint(0, 2, shape, generator=source)
