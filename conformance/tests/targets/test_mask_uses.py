@@ -123,3 +123,52 @@ def test_a_mask_of_which_other_uses_say_nothing_else_is_asked_about(
 ) -> None:
     with pytest.raises(Unclear, match="Say which one is meant"):
         adapted(tmp_path, "Classifier", edited(*edits))
+
+
+NESTED = (
+    ("class Classifier(nn.Module)", "class Body(nn.Module)"),
+    ("        self.head = nn.Linear(d_model, num_classes)\n", ""),
+    ("vocab_size, num_classes, d_model", "vocab_size, d_model"),
+    (
+        "        weights = attention_mask.unsqueeze(-1).to(x.dtype)\n"
+        f"        return self.head({MEAN})\n",
+        f"""        return x
+
+
+class Classifier(nn.Module):
+    def __init__(self, vocab_size, num_classes, d_model, n_heads, d_ff, n_layers):
+        super().__init__()
+        self.body = Body(vocab_size, d_model, n_heads, d_ff, n_layers)
+        self.head = nn.Linear(d_model, num_classes)
+
+    def forward(self, ids, attention_mask):
+        x = self.body(ids, attention_mask)
+        weights = attention_mask.unsqueeze(-1).to(x.dtype)
+        return self.head({MEAN})
+""",
+    ),
+)
+UNNAMED = ("attention_mask", "attn_mask")
+
+
+@share(4, rest=1)
+@pytest.mark.parametrize("edits", [NESTED, (*NESTED, UNNAMED), (UNNAMED,)])
+def test_a_mask_that_an_outer_class_pools_by_conforms(
+    edits: tuple[tuple[str, str], ...], tmp_path: Path
+) -> None:
+    backend = adapted(tmp_path, "Classifier", edited(*edits))
+    assert broken(backend, "encoder.formula", "encoder.padding-invariance") == []
+
+
+def test_a_mask_that_an_outer_class_alone_pools_by_is_the_contrary(tmp_path: Path) -> None:
+    backend = adapted(tmp_path, "Classifier", edited(INVERTED, *NESTED))
+    assert isinstance(backend, Adapted)
+    assert any("these use it as the contrary" in one for one in backend.assumed)
+
+
+@pytest.mark.parametrize("edits", [NESTED, ()], ids=["of an outer class", "of its own"])
+def test_a_mask_without_a_meaning_that_is_used_in_two_ways_is_a_question(
+    edits: tuple[tuple[str, str], ...], tmp_path: Path
+) -> None:
+    with pytest.raises(Unclear, match="one of the two uses is a mistake"):
+        adapted(tmp_path, "Classifier", edited(INVERTED, *edits, UNNAMED))

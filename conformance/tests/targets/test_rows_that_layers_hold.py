@@ -3,9 +3,10 @@
 from pathlib import Path
 
 import pytest
-from mistaken_code import adapted, asked_or_broken, broken, edited
+from mistaken_code import adapted, asked, asked_or_broken, broken, edited
 
 from attentest.targets.adapt import Unclear
+from attentest.targets.members import members
 
 BODY = """
 import torch
@@ -204,3 +205,89 @@ def test_input_size_of_a_series_is_no_size_of_images(tmp_path: Path) -> None:
     with pytest.raises(Unclear) as question:
         adapted(tmp_path, "TransformerForecaster", unread.replace("Fore", "TransformerFore"))
     assert "takes images" not in str(question.value)
+
+
+def test_series_as_they_are_may_have_the_sequence_first(tmp_path: Path) -> None:
+    plain = edited(
+        SERIES,
+        ("        self.proj = nn.Linear(input_size, d_model)\n", ""),
+        ("self.encoder(self.proj(x))[-1]", "self.encoder(x)"),
+        ("input_size, d_model", "d_model"),
+    )
+    backend = adapted(tmp_path, "Forecaster", plain, component="encoder")
+    assert broken(backend, "encoder.formula") == []
+    pooled = edited(plain, ("self.encoder(x)", "self.encoder(x).mean(dim=1)"))
+    with pytest.raises(Unclear, match="mixes the samples"):
+        adapted(tmp_path, "Forecaster", pooled, component="encoder")
+
+
+WIDTHS = edited(
+    SERIES,
+    (
+        "d_model, nhead, num_layers, dim_feedforward, output_size=1",
+        "hidden_size, nhead, num_layers",
+    ),
+    (
+        "self.proj = nn.Linear(input_size, d_model)",
+        "self.proj = nn.Linear(input_size, hidden_size)",
+    ),
+    (
+        "nn.TransformerEncoderLayer(d_model, nhead, dim_feedforward)",
+        "nn.TransformerEncoderLayer(hidden_size, nhead, 4 * hidden_size, batch_first=True)",
+    ),
+    ("nn.Linear(d_model, output_size)", "nn.Linear(hidden_size, 1)"),
+    ("[-1]", "[:, -1]"),
+)
+
+
+def test_hidden_size_next_to_an_input_size_is_the_width_of_the_layers(tmp_path: Path) -> None:
+    backend = adapted(tmp_path, "Forecaster", WIDTHS, component="encoder")
+    assert broken(backend, "encoder.formula") == []
+    mixed = edited(WIDTHS, (", batch_first=True", ""))
+    with pytest.raises(Unclear, match="mixes the samples"):
+        adapted(tmp_path, "Forecaster", mixed, component="encoder")
+
+
+SWITCHED = """
+import torch
+from torch import nn
+
+
+class TextClassifier(nn.Module):
+    def __init__(self, vocab_size, d_model, nhead, layers, inner, use_gates):
+        super().__init__()
+        self.tokens = nn.Embedding(vocab_size, d_model)
+        self.gates = nn.Parameter(torch.ones(d_model)) if use_gates else None
+        layer = nn.TransformerEncoderLayer(d_model, nhead, inner, batch_first=True)
+        self.encoder = nn.TransformerEncoder(layer, layers, enable_nested_tensor=False)
+        self.head = nn.Linear(d_model, 2)
+
+    def forward(self, ids):
+        x = self.tokens(ids)
+        if self.gates is not None:
+            x = torch.tanh(self.gates * x)
+        return self.head(self.encoder(x).mean(dim=1))
+"""
+
+
+def test_encoder_with_a_switch_that_has_no_default_is_a_question_that_names_it(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "own.py").write_text(SWITCHED)
+    target = str(tmp_path / "own.py")
+    assert {one.name: one.component for one in members(target) or ()} == {
+        "TextClassifier": "encoder"
+    }
+    assert "use_gates=False" in asked(f"{target}:TextClassifier")
+    backend = adapted(tmp_path, "TextClassifier", SWITCHED, given={"use_gates": False})
+    assert broken(backend, "encoder.formula") == []
+
+
+@pytest.mark.parametrize("source", [FEW, PATCHES, FRAMES], ids=["images", "columns", "vectors"])
+def test_norm_of_a_class_that_no_call_uses_is_a_question(source: str, tmp_path: Path) -> None:
+    held = "self.norm = nn.LayerNorm(dim)"
+    unused = edited(source, ("        self.head =", f"        {held}\n        self.head ="))
+    with pytest.raises(Unclear, match="it holds norm, which no call of it uses"):
+        adapted(tmp_path, "PatchNet", unused)
+    used = edited(unused, ("(self.blocks(x)", "(self.norm(self.blocks(x))"))
+    assert "it holds" not in "\n".join(adapted(tmp_path, "PatchNet", used).understood)  # type: ignore[attr-defined]

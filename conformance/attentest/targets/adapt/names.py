@@ -337,9 +337,7 @@ REQUIRED: Mapping[str, Any] = {
     **dict.fromkeys(words("initializerrange initrange initstd initializerstd stddev"), 0.02),
     **dict.fromkeys(words("ropetheta ropebase rotarybase rotarytheta thetabase theta"), 10_000.0),
     **dict.fromkeys(
-        words(
-            "nsegments numsegments segmentsize nsegs typevocabsize ntypes maxnumsegments maxsegments"
-        ),
+        words("nsegments numsegments segmentsize nsegs typevocabsize ntypes maxnumsegments"),
         2,
     ),
     **dict.fromkeys(words("positionembeddingtype"), "absolute"),

@@ -34,9 +34,10 @@ def demand_separate_samples(wrapping: Wrapping, name: str) -> None:
     Of tokens, the first axis may be that of the sequence: positions run along it then.
     """
     with undisturbed():
-        if isinstance(wrapping, RowsWrapping):
+        is_rows = isinstance(wrapping, RowsWrapping)
+        if isinstance(wrapping, RowsWrapping) and (len(wrapping.given) != 2 or wrapping.features):
             is_mixed = _mixes_rows(wrapping)
-        elif wrapping.features:
+        elif wrapping.features or is_rows:
             is_mixed = _mixes_vectors(wrapping)
         else:
             is_mixed = _mixes_tokens(wrapping)

@@ -5,7 +5,7 @@ The class needs nothing else of the suite: reproductions and written adapters co
 
 import inspect
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import Any
@@ -123,6 +123,13 @@ class EmbeddedStack(nn.Module):
         """Move all of `whole`: masks are often made in the precision of its embeddings."""
         self.around[0]._apply(fn, recurse)  # type: ignore[no-untyped-call]  # of torch
         return self
+
+
+def stack_in(outer: nn.Module, whole: nn.Module, options: Mapping[str, Any]) -> EmbeddedStack:
+    """Return the stack of `whole`, a module in `outer`, which is kept in an attribute."""
+    stack = EmbeddedStack(whole, **options)
+    vars(stack)["outer"] = (outer,)  # in a tuple: it is no part of the stack
+    return stack
 
 
 def is_same(one: Any, other: Tensor) -> bool:

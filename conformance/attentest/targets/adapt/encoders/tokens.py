@@ -4,6 +4,7 @@ import inspect
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain
 from math import prod
 from typing import Any
 
@@ -20,7 +21,7 @@ from attentest.targets.adapt.components import (
 from attentest.targets.adapt.construction import Construction
 from attentest.targets.adapt.encoders import default_sizes
 from attentest.targets.adapt.encoders.entering import Entering, Idle, NotRead
-from attentest.targets.adapt.encoders.leaving import demand_output
+from attentest.targets.adapt.encoders.leaving import demand_output, options_of_output
 from attentest.targets.adapt.encoders.mixing import Mixed, demand_separate_samples
 from attentest.targets.adapt.encoders.pooling import pooling_of
 from attentest.targets.adapt.encoders.rows.reading import of_images, of_rows
@@ -86,6 +87,12 @@ def token_encoder(thing: Any, reading: Reading, name: str = "") -> Code | None:
     if said not in ("", "encoder", "model") or reading.component == "model":
         return None
     found = _Found.of(thing, reading)
+    if found is None and said in ("", "encoder") and not reading.given:
+        question = default_sizes.switch_needed(thing, replace(reading, component="encoder"))
+        for one in question.attempts if question is not None else ():
+            other = _Found.of(thing, one.added(reading))
+            if question is not None and other is not None and other.tables:
+                raise question
     if found is None or (said != "encoder" and len(found.inputs) > 1):
         return None
     if not (said or found.tables or guess in ("", "generator")):
@@ -168,10 +175,9 @@ class _Found:
         shared = (cls._of(one, reading) for one in with_own_layers(built))
         if (once := next(filter(None, shared), None)) is not None:
             return once
-        tried = (
-            default_sizes.buildable(one)
-            for one in default_sizes.with_size_left(thing, side, reading, built)
-        )
+        named = default_sizes.with_hidden_width(thing, side, reading, built)
+        left = default_sizes.with_size_left(thing, side, reading, built)
+        tried = (default_sizes.buildable(one) for one in chain(named, left))
         sized = [one for each in tried if (one := cls._of(each, reading)) is not None]
         return sized[0] if len(sized) == 1 else None
 
@@ -267,7 +273,8 @@ class _Found:
                 wrapping = replace(around, features=inside)
                 if wrapping.maps_input():
                     demand_separate_samples(wrapping, name)
-                    return self.code_of(thing, name, *wrapping.inner())
+                    code = self.code_of(thing, name, *wrapping.inner())
+                    return replace(code, entering=partial(options_of_output, wrapping))
             except Mixed:
                 raise
             except Unclear:  # it is no matrix of the input

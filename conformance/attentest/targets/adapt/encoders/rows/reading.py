@@ -12,6 +12,7 @@ from torch import nn
 from attentest.targets.adapt.code import Code, Inner
 from attentest.targets.adapt.construction import Construction
 from attentest.targets.adapt.encoders.image_names import IMAGES
+from attentest.targets.adapt.encoders.leaving import options_of_output
 from attentest.targets.adapt.encoders.mixing import demand_separate_samples
 from attentest.targets.adapt.encoders.rows.shapes import (
     numbers_of_rows,
@@ -118,8 +119,10 @@ def of_rows(found: Found, thing: type[nn.Module], name: str) -> Code | None:
             demand_least_width(fixed.built, fixed.sizes, name, "the class of its layers")
             demand_separate_samples(around, name)
             code = fixed.code_of(thing, name, *around.inner())
-            read = partial(fixed.entering, name, *given) if len(given) == 1 else None
-            return replace(code, entering=read if code.entering else None)
+            read = partial(options_of_output, around)
+            if len(given) == 1 and code.entering:
+                read = partial(fixed.entering, name, *given)
+            return replace(code, entering=read)
     return _filled(found, thing, name)
 
 
@@ -166,5 +169,6 @@ def _of_given(
     if read is not None:
         demand_least_width(found.built, found.sizes, name, "the class of its layers")
         demand_separate_samples(around, name)
-        return found.code_of(thing, name, *read)
+        code = found.code_of(thing, name, *read)
+        return replace(code, entering=partial(options_of_output, around))
     return None

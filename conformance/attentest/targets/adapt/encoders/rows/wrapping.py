@@ -181,6 +181,8 @@ class RowsWrapping(Wrapping):
         return torch.randn(shape, generator=source).to(next(self.module.parameters()).dtype)
 
     def _entering(self, ids: Tensor) -> Tensor:
+        if len(self.given) == 2 and not self.features:
+            return torch.ones(*ids.shape, self.sizes.d_model).to(next(self.module.parameters()))
         return self.inputs(len(ids))
 
     def arguments(self, inputs: Tensor | None = None) -> Mapping[str, Any]:
