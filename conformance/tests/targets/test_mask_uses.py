@@ -172,3 +172,36 @@ def test_a_mask_without_a_meaning_that_is_used_in_two_ways_is_a_question(
 ) -> None:
     with pytest.raises(Unclear, match="one of the two uses is a mistake"):
         adapted(tmp_path, "Classifier", edited(INVERTED, *edits, UNNAMED))
+
+
+SMOOTHED = """
+import torch
+from torch import nn
+
+
+class MultiHeadAttention(nn.Module):
+    def __init__(self, width, heads):
+        super().__init__()
+        self.heads = heads
+        self.query, self.key, self.value, self.out = (nn.Linear(width, width) for _ in range(4))
+
+    def forward(self, x, mask=None):
+        q, k, v = (
+            one(x).unflatten(-1, (self.heads, -1)).transpose(1, 2)
+            for one in (self.query, self.key, self.value)
+        )
+        scores = q @ k.transpose(-2, -1) / q.shape[-1] ** 0.5
+        if mask is not None:
+            scores = scores.masked_fill(mask == float("-inf"), -1e4)
+        weights = scores.softmax(-1) + 1e-6
+        weights = weights / weights.sum(-1, keepdim=True)
+        return self.out((weights @ v).transpose(1, 2).flatten(2))
+"""
+
+
+def test_a_mask_of_infinities_that_nearly_hides_is_one_that_is_added(tmp_path: Path) -> None:
+    backend = adapted(tmp_path, "MultiHeadAttention", SMOOTHED)
+    assert isinstance(backend, Adapted)
+    assert any(one.startswith("mask: added to the scores") for one in backend.understood)
+    (message,) = broken(backend, "multi_head_attention.formula")
+    assert "e-0" in message
