@@ -4,8 +4,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mistaken_code import adapted, asked, asked_or_broken, broken
+from mistaken_code import adapted, asked, asked_or_broken, broken, edited
 
+import attentest
 from attentest.targets.members import members
 
 CODE = """
@@ -70,8 +71,43 @@ def test_mistakes_in_an_encoder_of_items_are_no_pass(
     assert asked_or_broken(tmp_path, "BERT", CODE, right, wrong, *CLAUSES)
 
 
-def test_encoder_of_a_fixed_length_is_a_question_that_says_so(tmp_path: Path) -> None:
-    (tmp_path / "own.py").write_text(FIXED)
+@pytest.mark.proof
+def test_encoder_of_a_fixed_length_is_judged_with_padding_at_the_end(tmp_path: Path) -> None:
+    backend: Any = adapted(tmp_path, "BERT", FIXED)
+    assert "sequences of its greatest length alone" in "\n".join(backend.assumed)
+    assert broken(backend, *CLAUSES) == []
+    (tmp_path / "written.py").write_text(backend.written())
+    assert broken(attentest.adapted(str(tmp_path / "written.py:backend")), *CLAUSES) == []
+
+
+@pytest.mark.proof
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [
+        ("self.norm1(x + self.attention(", "self.norm1(self.attention("),
+        ("x = layer(x, mask)", "x = self.layers[0](x, mask)"),
+        ("self.norm2(x + self.down", "self.norm1(x + self.down"),
+    ],
+    ids=["no residual", "one layer", "other norm"],
+)
+def test_mistakes_in_an_encoder_of_a_fixed_length_are_no_pass(
+    right: str, wrong: str, tmp_path: Path
+) -> None:
+    assert asked_or_broken(tmp_path, "BERT", FIXED, right, wrong, *CLAUSES)
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [
+        ("mask = x == 0", "mask = x != 0"),
+        ("mask = x == 0", "mask = x == 1"),
+    ],
+    ids=["turned round", "another id"],
+)
+def test_wrong_masks_of_a_fixed_length_are_a_question_that_says_so(
+    right: str, wrong: str, tmp_path: Path
+) -> None:
+    (tmp_path / "own.py").write_text(edited(FIXED, (right, wrong)))
     target = str(tmp_path / "own.py")
     assert {one.name: one.component for one in members(target) or ()}["BERT"] == "encoder"
     assert "sequences of its greatest length alone" in asked(f"{target}:BERT")

@@ -123,3 +123,85 @@ def test_a_mask_of_which_other_uses_say_nothing_else_is_asked_about(
 ) -> None:
     with pytest.raises(Unclear, match="Say which one is meant"):
         adapted(tmp_path, "Classifier", edited(*edits))
+
+
+NESTED = (
+    ("class Classifier(nn.Module)", "class Body(nn.Module)"),
+    ("        self.head = nn.Linear(d_model, num_classes)\n", ""),
+    ("vocab_size, num_classes, d_model", "vocab_size, d_model"),
+    (
+        "        weights = attention_mask.unsqueeze(-1).to(x.dtype)\n"
+        f"        return self.head({MEAN})\n",
+        f"""        return x
+
+
+class Classifier(nn.Module):
+    def __init__(self, vocab_size, num_classes, d_model, n_heads, d_ff, n_layers):
+        super().__init__()
+        self.body = Body(vocab_size, d_model, n_heads, d_ff, n_layers)
+        self.head = nn.Linear(d_model, num_classes)
+
+    def forward(self, ids, attention_mask):
+        x = self.body(ids, attention_mask)
+        weights = attention_mask.unsqueeze(-1).to(x.dtype)
+        return self.head({MEAN})
+""",
+    ),
+)
+UNNAMED = ("attention_mask", "attn_mask")
+
+
+@share(4, rest=1)
+@pytest.mark.parametrize("edits", [NESTED, (*NESTED, UNNAMED), (UNNAMED,)])
+def test_a_mask_that_an_outer_class_pools_by_conforms(
+    edits: tuple[tuple[str, str], ...], tmp_path: Path
+) -> None:
+    backend = adapted(tmp_path, "Classifier", edited(*edits))
+    assert broken(backend, "encoder.formula", "encoder.padding-invariance") == []
+
+
+def test_a_mask_that_an_outer_class_alone_pools_by_is_the_contrary(tmp_path: Path) -> None:
+    backend = adapted(tmp_path, "Classifier", edited(INVERTED, *NESTED))
+    assert isinstance(backend, Adapted)
+    assert any("these use it as the contrary" in one for one in backend.assumed)
+
+
+@pytest.mark.parametrize("edits", [NESTED, ()], ids=["of an outer class", "of its own"])
+def test_a_mask_without_a_meaning_that_is_used_in_two_ways_is_a_question(
+    edits: tuple[tuple[str, str], ...], tmp_path: Path
+) -> None:
+    with pytest.raises(Unclear, match="one of the two uses is a mistake"):
+        adapted(tmp_path, "Classifier", edited(INVERTED, *edits, UNNAMED))
+
+
+SMOOTHED = """
+import torch
+from torch import nn
+
+
+class MultiHeadAttention(nn.Module):
+    def __init__(self, width, heads):
+        super().__init__()
+        self.heads = heads
+        self.query, self.key, self.value, self.out = (nn.Linear(width, width) for _ in range(4))
+
+    def forward(self, x, mask=None):
+        q, k, v = (
+            one(x).unflatten(-1, (self.heads, -1)).transpose(1, 2)
+            for one in (self.query, self.key, self.value)
+        )
+        scores = q @ k.transpose(-2, -1) / q.shape[-1] ** 0.5
+        if mask is not None:
+            scores = scores.masked_fill(mask == float("-inf"), -1e4)
+        weights = scores.softmax(-1) + 1e-6
+        weights = weights / weights.sum(-1, keepdim=True)
+        return self.out((weights @ v).transpose(1, 2).flatten(2))
+"""
+
+
+def test_a_mask_of_infinities_that_nearly_hides_is_one_that_is_added(tmp_path: Path) -> None:
+    backend = adapted(tmp_path, "MultiHeadAttention", SMOOTHED)
+    assert isinstance(backend, Adapted)
+    assert any(one.startswith("mask: added to the scores") for one in backend.understood)
+    (message,) = broken(backend, "multi_head_attention.formula")
+    assert "e-0" in message

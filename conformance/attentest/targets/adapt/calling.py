@@ -18,7 +18,7 @@ from attentest.targets.adapt.advice.refused_masks import refusal
 from attentest.targets.adapt.code import Code
 from attentest.targets.adapt.components import squashed
 from attentest.targets.adapt.construction import Construction
-from attentest.targets.adapt.encoders.mask_uses import shows_otherwise
+from attentest.targets.adapt.encoders.mask_uses import demand_counted, shows_otherwise
 from attentest.targets.adapt.encoders.repeated import SENTENCE, demand_query
 from attentest.targets.adapt.encoders.stack import KEEP
 from attentest.targets.adapt.layouts import (
@@ -315,6 +315,8 @@ class _Mask:
             found = self.code.name, self.probe, self.adapter, self.slot, shown, self.keys
             shown, assumed = samples.settled(*found, strict=reading.strict)
             about += assumed
+            if not meanings:
+                demand_counted(*found[1:4], shown, self.keys, self.own)
         if not meant and not shown:
             self._ask(meanings, source)
             if accepted is None and not self._shown()[1]:

@@ -15,7 +15,7 @@ from attentest.targets.adapt.components import component_guessed, component_name
 from attentest.targets.adapt.construction import Construction, construction, copied_at
 from attentest.targets.adapt.encoders.sequences import as_layer, is_of_one_text
 from attentest.targets.adapt.encoders.shared_layers import with_own_layers
-from attentest.targets.adapt.encoders.stack import EmbeddedStack
+from attentest.targets.adapt.encoders.stack import stack_in
 from attentest.targets.adapt.fillings import Filling
 from attentest.targets.adapt.objects.heads import has_heads, sizes_said
 from attentest.targets.adapt.objects.layer_numbers import as_a_later_layer
@@ -59,7 +59,7 @@ class Inner:
     def __call__(self, whole: nn.Module, sizes: Sizes) -> nn.Module:
         """Return the stack in `whole`, which was built at `sizes`."""
         found = whole.get_submodule(self.path)
-        return EmbeddedStack(found, **self.options(sizes)) if self.stack else found
+        return stack_in(whole, found, self.options(sizes)) if self.stack else found
 
     def options(self, sizes: Any) -> dict[str, Any]:
         """Return the options of the stack."""

@@ -2,7 +2,7 @@
 
 import dataclasses
 import inspect
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -74,8 +74,9 @@ class Construction:
 
     `constants` are those of its code that are sizes: it is built in copies that have others.
     `remark` is an assumption about what is made, "" for none. `shared` is the path of one layer for
-    all depths, of which each depth gets its own, "" for none. `heads` are the names of matrices
-    that every head gets, on the axis `heads_axis`: there is one for all heads in their place.
+    all depths, of which each depth gets its own, "" for none. `heads` are the paths of matrices
+    that every head gets, on the axis `heads_axis`, or of lists of them: there is one for all heads
+    in their place. `outputs` are those of attention that gets an output projection.
     """
 
     make: Callable[..., Any]
@@ -86,12 +87,13 @@ class Construction:
     shared: str = ""
     heads: tuple[str, ...] = ()
     heads_axis: int = 0
+    outputs: tuple[str, ...] = ()
 
     def __call__(self, sizes: Sizes) -> Any:
         """Build at `sizes`."""
         made = materialised(self._made(sizes), sizes)
-        if self.heads:
-            made = own_heads(made, self.heads, self.heads_axis, sizes.heads)
+        if self.heads or self.outputs:
+            made = own_heads(made, self.heads, self.heads_axis, sizes.heads, self.outputs)
         return own_layers(made, self.shared, sizes.layers) if self.shared else made
 
     def _made(self, sizes: Sizes) -> Any:
@@ -100,9 +102,23 @@ class Construction:
 
     def with_positions(self, number: int) -> "Construction":
         """Return it with so many positions, itself where no argument is the greatest length."""
-        found = [own for own, one in self.fillings.items() if one.settles == {"max_length"}]
-        given = {**self.fillings, **dict.fromkeys(found, fixed(number))}
+        found = {
+            own: fixed(number)
+            for own, one in self.fillings.items()
+            if one.settles == {"max_length"} and not isinstance(one.value, Construction)
+        }
+        for own, one in self.fillings.items():
+            part = one.value
+            if isinstance(part, Construction) and (made := part.with_positions(number)) is not part:
+                found[own] = _held(made)
+        given = {**self.fillings, **found}
         return dataclasses.replace(self, fillings=given) if found else self
+
+    def with_columns(self, number: int) -> "Iterator[Construction]":
+        """Yield it with each argument that is a width as `number`, where several are."""
+        widths = [own for own, one in self.fillings.items() if one.settles == {"d_model"}]
+        for own in widths if len(widths) > 1 else ():
+            yield dataclasses.replace(self, fillings={**self.fillings, own: fixed(number)})
 
     @property
     def is_lazy(self) -> bool:
@@ -125,7 +141,7 @@ class Construction:
     def assumed(self) -> list[str]:
         """The assumptions about the parts that it is built with: those of other files."""
         said = [self.remark] * bool(self.remark) + one_for_all(self.shared)
-        said += one_for_heads(self.heads)
+        said += one_for_heads(self.heads, self.heads_axis, self.outputs)
         for own, one in self.fillings.items():
             said += said_of(own, one)
             part = one.value

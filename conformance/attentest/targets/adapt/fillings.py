@@ -12,7 +12,12 @@ from typing import Any
 from torch.nn.functional import relu
 
 from attentest.targets.adapt.components import squashed
-from attentest.targets.adapt.encoders.image_names import IMAGES, PAIR, PAIRS, is_of_images
+from attentest.targets.adapt.encoders.image_names import (
+    PAIR,
+    PAIRS,
+    is_of_images,
+    value_of_images,
+)
 from attentest.targets.adapt.losses.names import LOSS_SIZES
 from attentest.targets.adapt.names import (
     ACTIVATION,
@@ -96,7 +101,8 @@ def filling_of(
     if component == "encoder" and name in PAIRS:
         return fixed(PAIR)
     if component == "encoder" and is_of_images(name, [squashed(one) for one in arguments]):
-        return _of_images(name, parameter)
+        given = not is_required(parameter) and parameter.default is not None
+        return None if given else fixed(value_of_images(name, parameter, arguments))
     if component in NORMS and name in SIZES["heads"] and is_required(parameter):
         return ONE_HEAD
     if name in TEMPERATURE and component in _WITH_SCORES and is_required(parameter):
@@ -147,15 +153,6 @@ def filling_of(
     if is_required(parameter) and is_switch(parameter.annotation):
         return fixed(False)
     return fixed(None) if is_required(parameter) and may_be_none(parameter.annotation) else None
-
-
-def _of_images(name: str, parameter: inspect.Parameter) -> Filling | None:
-    """Return what a setting of images gets where it has no default, or None for one."""
-    if not is_required(parameter) and parameter.default is not None:
-        return None
-    number = IMAGES[name]
-    is_pair = str(parameter.annotation).lower().startswith(("tuple", "typing.tuple"))
-    return fixed((number, number) if is_pair else number)
 
 
 def is_head_width(name: str, default: Any, arguments: Collection[str]) -> bool:

@@ -336,7 +336,10 @@ REQUIRED: Mapping[str, Any] = {
     **dict.fromkeys(words("dtype"), None),
     **dict.fromkeys(words("initializerrange initrange initstd initializerstd stddev"), 0.02),
     **dict.fromkeys(words("ropetheta ropebase rotarybase rotarytheta thetabase theta"), 10_000.0),
-    **dict.fromkeys(words("nsegments numsegments segmentsize nsegs typevocabsize ntypes"), 2),
+    **dict.fromkeys(
+        words("nsegments numsegments segmentsize nsegs typevocabsize ntypes maxnumsegments"),
+        2,
+    ),
     **dict.fromkeys(words("positionembeddingtype"), "absolute"),
     **dict.fromkeys(words("attnimplementation"), "eager"),
     **dict.fromkeys(EPSILON, 1e-5),

@@ -17,6 +17,7 @@ from attentest.targets.adapt.components import (
     squashed,
     words_of,
 )
+from attentest.targets.adapt.encoders.default_sizes import Switched
 from attentest.targets.adapt.encoders.mixing import Mixed
 from attentest.targets.adapt.encoders.seen import Uncalled
 from attentest.targets.adapt.encoders.sequences import as_layer
@@ -197,7 +198,7 @@ class Recognition:
         for name, thing in list(vars(self.module).items()):
             try:
                 code = token_encoder(thing, Reading(), name) if _is_class(thing) else None
-            except (Mixed, OfImages, Uncalled):  # it is one, and asked about as that
+            except (Mixed, OfImages, Switched, Uncalled):  # it is one, and asked about as that
                 found[name] = (None, set[type]())
                 continue
             except Unclear:

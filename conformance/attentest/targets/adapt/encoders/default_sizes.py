@@ -1,12 +1,15 @@
 """Sizes of an encoder whose arguments have a default, and names that do not say which they are."""
 
 import inspect
+import re
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
+from attentest.targets.adapt.components import squashed
 from attentest.targets.adapt.construction import Construction
+from attentest.targets.adapt.names import WIDTH
 from attentest.targets.adapt.objects.compared_words import worded
 from attentest.targets.adapt.parameters.building import DISTINCT
 from attentest.targets.adapt.reading import Attempt, Reading, Unclear
@@ -71,6 +74,31 @@ def with_size_left(
             yield varied(thing, component, replace(reading, arguments=arguments))
 
 
+_FEATURES = 7
+"""The width of the vectors of an encoder that names it apart from that of its layers."""
+
+
+def with_hidden_width(
+    thing: Any, component: str, reading: Reading, built: Construction
+) -> Iterator[Construction]:
+    """Yield `built` with a width of vectors by its name, and the inner one as that of the layers.
+
+    So `input_size, hidden_size` are meant of an encoder of series.
+    """
+    sizes = {own: one.settles for own, one in built.fillings.items()}
+    widths = [own for own, one in sizes.items() if one == {"d_model"}]
+    inner = [own for own, one in sizes.items() if one == {"d_ff"} and squashed(own) in WIDTH]
+    if len(widths) != 1 or len(inner) != 1 or not _OF_VECTORS.fullmatch(squashed(widths[0])):
+        return
+    arguments = {**reading.arguments, "d_model": inner[0]}
+    given = {**reading.given, widths[0]: _FEATURES}
+    with suppress(Unclear):
+        yield varied(thing, component, replace(reading, arguments=arguments, given=given))
+
+
+_OF_VECTORS = re.compile(r"(n|num|d|in|input)?(in|input|feat|feature|channel)s?(dims?|size|width)?")
+
+
 def with_heads_of_code(thing: Any, reading: Reading, built: Construction) -> Construction | None:
     """Return the encoder `built` with the number of heads in its code, None where that has none.
 
@@ -88,3 +116,28 @@ def buildable(built: Construction) -> Construction:
         if _is_built(one):
             return one
     return built.with_whole_ratio()
+
+
+class Switched(Unclear):
+    """A class that is an encoder once a switch of its constructor has a value."""
+
+
+def switch_needed(thing: Any, reading: Reading) -> Switched | None:
+    """Return the question about a switch that `thing` has to be given, None for no such question.
+
+    Its attempts are those that give the switch True or False: an encoder by these alone is asked
+    about, as the other value may be meant.
+    """
+    try:
+        built_of(thing, "encoder", reading)
+    except Unclear as question:
+        switches = [
+            replace(one, component="encoder")
+            for one in question.attempts
+            if one.given and all(type(value) is bool for value in one.given.values())
+        ]
+        parts = question.text, question.rest
+        return Switched(*parts, attempts=switches, built=True) if switches else None
+    except Exception:  # code that a user wrote may raise anything
+        return None
+    return None

@@ -7,6 +7,7 @@ from attentest.targets.adapt.assumptions.choices import assumed
 from attentest.targets.adapt.code import Code
 from attentest.targets.adapt.components import squashed
 from attentest.targets.adapt.encoders.entering import Mismatch, NotRead
+from attentest.targets.adapt.encoders.leaving import options_of_output
 from attentest.targets.adapt.encoders.pooling import PADDED
 from attentest.targets.adapt.encoders.stack import KEEP
 from attentest.targets.adapt.reading import Reading, Unclear
@@ -16,12 +17,20 @@ from attentest_spec.choices import Value
 
 _UNREAD = "embeddings and positions of {} are not judged: what its first layer gets cannot be read"
 _QUESTION = (
-    "{} embeds its tokens itself. Its layers have the numbers of {}, and {}{}: that is a mistake, "
-    "or a design that this spec does not have. --anyway judges its layers alone."
+    "{}{} the numbers of {}, and {}{}: that is a mistake, or a design that this spec does not "
+    "have. --anyway judges its layers alone."
 )
 _UNHIDDEN = (
     "assumed that {} hides no padding on purpose: its code names some, and no mask of it reaches "
     "its layers"
+)
+_COUNTED = (
+    "assumed that the layers of {} are meant for any number of rows: they hold theirs, here {}, "
+    "and are judged with that of their input in its place"
+)
+_FILLED = (
+    "assumed that {} is meant for sequences of its greatest length alone, as it takes no others: "
+    "shorter ones are filled with padding at their ends, which its mask hides"
 )
 UNSEEN = "before its layers get it"
 _UNSEEN = f"not judged: what {{}} makes of {{}} {UNSEEN}"
@@ -42,11 +51,27 @@ def entering_of(code: Code, reading: Reading, *, fits: bool) -> tuple[list[str],
     no option, or of another one than is declared.
     """
     if code.entering is None:
-        options = {} if code.inner is None else code.inner.stack
-        is_mapped = bool(options.get("features") or options.get("given"))
-        return [], [_OF_FEATURES.format(code.name)] * is_mapped
+        return [], []
     said, unsure = _compared(code, reading, fits=fits)
-    return said, [*_of_masks(code), *unsure, *_of_output(code, reading)]
+    options = {} if code.inner is None else code.inner.stack
+    if not _embeds(code):
+        is_mapped = bool(options.get("features") or options.get("given"))
+        return [], [*[_OF_FEATURES.format(code.name)] * is_mapped, *unsure, *_of_rows(code)]
+    return said, [*_of_masks(code), *_of_rows(code), *unsure, *_of_output(code, reading)]
+
+
+def _embeds(code: Code) -> bool:
+    """Say whether the input of the layers of `code` is compared with the reference."""
+    return getattr(code.entering, "func", None) is not options_of_output
+
+
+def _of_rows(code: Code) -> Iterator[str]:
+    """Yield what is assumed of layers that hold their number of rows, or get one number alone."""
+    stack = code.inner.stack if code.inner is not None else {}
+    if number := stack.get("rows"):
+        yield _COUNTED.format(code.name, number)
+    if stack.get("filled"):
+        yield _FILLED.format(code.name)
 
 
 def _of_output(code: Code, reading: Reading) -> Iterator[str]:
@@ -80,11 +105,15 @@ def _compared(code: Code, reading: Reading, *, fits: bool) -> tuple[list[str], l
         return [], [f"{_UNREAD.format(code.name)}: {reason}"]
     except Mismatch as mismatch:
         if fits and not reading.anyway:
-            parts = code.name, code.component, mismatch.subject, mismatch
+            has = " embeds its tokens itself. Its layers have"
+            has = has if _embeds(code) else " has layers with"
+            parts = code.name, has, code.component, mismatch.subject, mismatch
             raise Unclear(_QUESTION.format(*parts)) from mismatch
         return [], [f"not judged: of {code.name}, {mismatch.subject}{mismatch}"]
     if not reading.anyway:
         _demand_declared(code, found, reading, fits=fits)
+    if not _embeds(code):
+        return [], []
     words = ", ".join(f"{name}={value}" for name, value in found.items())
     sentence = f"the input of its first layer is that of the reference with {words}"
     return [sentence], list(assumed(found, reading))

@@ -1,7 +1,10 @@
 """The names of arguments about images and their patches, and what these are given."""
 
+import inspect
 from collections.abc import Collection, Mapping
+from typing import Any
 
+from attentest.targets.adapt.components import squashed
 from attentest.targets.adapt.names import words
 
 IMAGE_SIZE = words(
@@ -24,14 +27,26 @@ PAIR = (16, 16)
 """The usual size of patches, of images that are usually 224 by 224 there."""
 SHAPES = [*IMAGE_SIZE, *PATCH_SIZE]
 """Settings that may be given as a shape, with an axis for the height and one for the width."""
-IMAGES: Mapping[str, int] = {
+IMAGES: Mapping[str, Any] = {
     **dict.fromkeys(IMAGE_SIZE, 16),
     **dict.fromkeys(("height", "width"), 16),
     **dict.fromkeys(PATCH_SIZE, 4),
     **dict.fromkeys([*_CHANNELS, *_LOOSE_CHANNELS], 3),
     **dict.fromkeys(words("numpatches npatches numpatch numofpatches numberofpatches"), 16),
+    "chw": (1, 28, 28),
 }
 """Settings of encoders of images, which are no sizes: what is made of images is not judged."""
+
+
+def image_size(arguments: Collection[str]) -> int:
+    """Return the height of images that are given: four patches, where these have a size by default.
+
+    `arguments` are those of a constructor, with their defaults or their names alone.
+    """
+    held = arguments.values() if isinstance(arguments, Mapping) else ()
+    sizes = [one.default for one in held if squashed(one.name) in PATCH_SIZE]
+    usual: int = IMAGES["imagesize"]
+    return max([usual, *(4 * one for one in sizes if type(one) is int)])
 
 
 def is_of_images(own: str, held: Collection[str]) -> bool:
@@ -48,3 +63,10 @@ def is_of_images(own: str, held: Collection[str]) -> bool:
         sized = [*IMAGE_SIZE, *PATCH_SIZE]
         return any(one in sized and one != own for one in held)
     return own in IMAGES
+
+
+def value_of_images(name: str, parameter: inspect.Parameter, arguments: Collection[str]) -> Any:
+    """Return what a setting of images called `name` gets; a pair where its annotation says one."""
+    value = image_size(arguments) if name in IMAGE_SIZE else IMAGES[name]
+    is_pair = str(parameter.annotation).lower().startswith(("tuple", "typing.tuple"))
+    return (value, value) if is_pair and type(value) is int else value

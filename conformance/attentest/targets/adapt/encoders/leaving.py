@@ -13,6 +13,7 @@ from attentest.targets.adapt.encoders.seen import Seen
 from attentest.targets.adapt.encoders.stack import replaced
 from attentest.targets.adapt.encoders.wrapping import BATCH, LENGTH, Wrapping
 from attentest.targets.adapt.probing import undisturbed
+from attentest_spec.choices import Value
 
 
 class Lost(Mismatch):
@@ -40,6 +41,15 @@ def demand_output(wrapping: Wrapping, *, heads: bool) -> None:
         if outputs and not heads and not any(is_near(a, b) for a in outputs for b in ends):
             raise Lost("it returns other numbers than its last layer, or the norm behind that")
         return
+
+
+def options_of_output(wrapping: Wrapping) -> Mapping[str, Value]:
+    """Return no options, for a class whose input is not judged; Lost for a norm that is not called.
+
+    What it returns besides the output of its layers is not judged.
+    """
+    demand_output(wrapping, heads=True)
+    return {}
 
 
 def _called(

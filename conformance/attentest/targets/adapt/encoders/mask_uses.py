@@ -5,7 +5,8 @@ that 1 marks a token. Layers that hide it all the same have the mask inverted.
 """
 
 import inspect
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
@@ -23,7 +24,7 @@ from attentest.targets.adapt.encoders.pooling import without_padding
 from attentest.targets.adapt.encoders.stack import EmbeddedStack, replaced
 from attentest.targets.adapt.masks import Style
 from attentest.targets.adapt.probing import Given, Probe
-from attentest.targets.adapt.reading import Misused, Reading, Unclear
+from attentest.targets.adapt.reading import Contrary, Misused, Reading, Unclear
 from attentest_spec import Sizes
 
 Read = TypeVar("Read", bound=Any)
@@ -130,14 +131,39 @@ def shows_otherwise(probe: Probe, adapter: Adapter, slot: str, style: Style, key
     """
     if style.meaning not in _OTHER:
         return False
+    tried, given, asked = _tried(probe, adapter, slot, style, keys)
+    wanted = _OTHER[style.meaning]
+    every = _default(probe, tried, given, asked, style), _counted(probe, tried, given, asked, style)
+    return wanted in every and style.meaning not in every
+
+
+def demand_counted(
+    probe: Probe, adapter: Adapter, slot: str, style: Style, keys: int, own: str
+) -> None:
+    """Raise Contrary where a class pools the rows alone that its layers hide by the mask `own`.
+
+    No name says what an entry of it means; `style` is what the layers show.
+    """
+    if style.meaning not in _OTHER or not isinstance(probe.built, EmbeddedStack):
+        return
+    tried, given, asked = _tried(probe, adapter, slot, style, keys)
+    if _counted(probe, tried, given, asked, style) == _OTHER[style.meaning]:
+        raise Contrary(
+            f"Its layers use {own} as one that {_MEANS[style.meaning]}, and the rows that it hides "
+            f"are those that count behind them: one of the two uses is a mistake. Say which one "
+            f"is meant: --set mask=keep or --set mask=blocks (in Python: mask='keep')."
+        )
+
+
+def _tried(
+    probe: Probe, adapter: Adapter, slot: str, style: Style, keys: int
+) -> tuple[Adapter, Given, str]:
+    """Return the adapter with a mask of `style`, what it gets, and the name of the mask in that."""
     asked = "mask" if slot == "padding" else slot
     tried = replace(adapter, styles={**adapter.styles, slot: style})
     keys = probing.keys_of(tried, slot, keys)
     keep = probing.masks_for(style, probe, tried, keys)[0]
-    given = {**probe.given(tried, keys=keys), asked: keep}
-    wanted = _OTHER[style.meaning]
-    every = _default(probe, tried, given, asked, style), _counted(probe, tried, given, asked, style)
-    return wanted in every and style.meaning not in every
+    return tried, {**probe.given(tried, keys=keys), asked: keep}, asked
 
 
 _OTHER = {"keep": "blocks", "blocks": "keep"}
@@ -176,14 +202,29 @@ def _counted(probe: Probe, adapter: Adapter, given: Given, asked: str, style: St
     if not isinstance(stack, EmbeddedStack) or keep.shape[1] != 1 or keep.shape[2] != 1:
         return ""
     kept = keep[:, 0, 0].expand(probe.batch, -1)
-    before = _pooled(probe, adapter, given, stack, None)
-    rows = [_pooled(probe, adapter, given, stack, row) for row in range(kept.shape[1])]
+    with _around(stack):
+        before = _pooled(probe, adapter, given, stack, None)
+        rows = [_pooled(probe, adapter, given, stack, row) for row in range(kept.shape[1])]
     if before is None or any(one is None or one.shape != before.shape for one in rows):
         return ""
     counted = torch.stack([(one != before).any(-1) for one in rows if one is not None], dim=1)
     if torch.equal(counted, kept):
         return style.meaning
     return _OTHER[style.meaning] if torch.equal(counted, ~kept) else ""
+
+
+@contextmanager
+def _around(stack: EmbeddedStack) -> Iterator[None]:
+    """Call the outermost class around the layers of `stack`, where that takes what it is given."""
+    (inner,) = before = stack.around
+    (outer,) = vars(stack).get("outer", before)
+    taken, own = (inspect.signature(one.forward).parameters for one in (outer, inner))
+    if all(name in taken for name in own):
+        stack.around = (outer.to(next(inner.parameters()).dtype).train(inner.training),)
+    try:
+        yield
+    finally:
+        stack.around = before
 
 
 def _pooled(

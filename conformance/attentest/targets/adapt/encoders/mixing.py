@@ -34,8 +34,11 @@ def demand_separate_samples(wrapping: Wrapping, name: str) -> None:
     Of tokens, the first axis may be that of the sequence: positions run along it then.
     """
     with undisturbed():
-        if isinstance(wrapping, RowsWrapping):
+        is_rows = isinstance(wrapping, RowsWrapping)
+        if isinstance(wrapping, RowsWrapping) and (len(wrapping.given) != 2 or wrapping.features):
             is_mixed = _mixes_rows(wrapping)
+        elif wrapping.features or is_rows:
+            is_mixed = _mixes_vectors(wrapping)
         else:
             is_mixed = _mixes_tokens(wrapping)
     if is_mixed:
@@ -68,6 +71,29 @@ def _mixes_rows(wrapping: RowsWrapping) -> bool:
     moved = _differs(*rows[1:])
     others = moved[1:] if len(moved) == _SAMPLES else moved[:, 1:]
     return bool(others.any())
+
+
+def _mixes_vectors(wrapping: Wrapping) -> bool:
+    """Say whether outputs of the samples of vectors (B, L, F), one each, depend on another sample.
+
+    Where vectors are (L, B, F), no output has a row for each of the first axis alone.
+    """
+    for given in _arguments(wrapping, torch.ones(_SAMPLES, _LENGTH, dtype=torch.int64)):
+        tokens = next(iter(given))
+        plain = torch.randn(given[tokens].shape, generator=torch.Generator().manual_seed(0))
+        plain = plain.to(given[tokens].dtype)
+        changed = plain.clone()
+        changed[0] = plain[0].flip(-1, 0)
+        calls = [given | {tokens: one} for one in (plain, plain, changed)]
+        called = [_output(partial(wrapping.module, **one)) for one in calls]
+        outputs = [one for one in called if one is not None]
+        if len(outputs) == len(called):
+            shape = [*outputs[0].shape]
+            if shape[:1] != [_SAMPLES] or _LENGTH in shape or len(shape) < 2:
+                return False
+            again, before, after = (one.flatten(1) for one in outputs)
+            return not _differs(again, before).any() and bool(_differs(before, after)[1:].any())
+    return False
 
 
 def _mixes_tokens(wrapping: Wrapping) -> bool:

@@ -4,7 +4,8 @@ The class needs nothing else of the suite: reproductions and written adapters co
 """
 
 import inspect
-from collections.abc import Callable, Iterator, Sequence
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import Any
@@ -26,7 +27,9 @@ class EmbeddedStack(nn.Module):
     that the layers get (L, B, D). `features` is the path of the first matrix of a class that takes
     vectors in the place of ids, and `given` the shape of one sample of a class that takes others:
     an image (C, H, W), ids of one length (N,), vectors (N, 0) with 0 for their width. What `whole`
-    does behind its layers may fail for other numbers of rows than its head takes.
+    does behind its layers may fail for other numbers of rows than its head takes. Layers that hold
+    their number of `rows`, as `self.seq_len`, hold that of x during a call. Ids of one length are
+    `filled` with the pad id, and x with rows of zeros.
     """
 
     def __init__(
@@ -41,6 +44,8 @@ class EmbeddedStack(nn.Module):
         sequence_first: bool = False,
         features: str = "",
         given: Sequence[int] = (),
+        rows: int = 0,
+        filled: bool = False,
     ) -> None:
         super().__init__()
         self.around = (whole,)  # in a tuple: its embeddings are no parameters of the stack
@@ -51,6 +56,13 @@ class EmbeddedStack(nn.Module):
         self.sequence_first = sequence_first
         matrix = vars(whole.get_submodule(features)) if features else {}
         self.given = tuple(given)
+        self.filled = filled
+        self.rows = [
+            (held, own)
+            for held in (vars(one) for one in self.layers.modules() if rows)
+            for own, value in held.items()
+            if type(value) is int and value == rows and re.search("seq|len|pat|tok|ctx|block", own)
+        ]
         self.features: int = matrix.get("in_features", matrix.get("in_channels", 0))
 
     def forward(self, x: Tensor, keep: Tensor | None = None, **rest: Any) -> Tensor:
@@ -58,10 +70,17 @@ class EmbeddedStack(nn.Module):
         tokens, zeros, pad = self.ids
         length = self.given[0] if len(self.given) == 1 else x.shape[1]
         ids = torch.full((len(x), length), int(pad == 0), device=x.device)
+        if self.filled:
+            if (missing := length - x.shape[1]) < 0:
+                raise ValueError(f"sequences of {x.shape[1]} are longer than {length}")
+            kept = x.new_ones(x.shape[:2], dtype=torch.bool) if keep is None else keep
+            keep = nn.functional.pad(kept, (0, missing))
+            x = nn.functional.pad(x, (0, 0, 0, missing))
         given = {tokens: ids if keep is None else ids.where(keep, pad), **rest}
         given |= {own: torch.zeros_like(ids) for own in zeros}
         if len(self.given) > 1:
-            given[tokens] = x.new_ones(len(x), *(one or self.features for one in self.given))
+            width = self.features or x.shape[-1]
+            given[tokens] = x.new_ones(len(x), *(one or width for one in self.given))
         elif self.features:
             given[tokens] = x.new_ones(*x.shape[:2], self.features)
         entering = x.transpose(0, 1) if self.sequence_first else x
@@ -80,13 +99,20 @@ class EmbeddedStack(nn.Module):
             return output
 
         last = getattr(self, "norm", layers[-1])
+        before = [held[own] for held, own in self.rows]
         with replaced(layers[0], enter), replaced(last, leave):
             try:
+                for held, own in self.rows:
+                    held[own] = x.shape[1]
                 self.around[0](**given)
             except Exception:
                 if not outputs:
                     raise
-        return outputs[-1].transpose(0, 1) if self.sequence_first else outputs[-1]
+            finally:
+                for (held, own), value in zip(self.rows, before, strict=True):
+                    held[own] = value
+        found = outputs[-1].transpose(0, 1) if self.sequence_first else outputs[-1]
+        return found[:, : length - missing] if self.filled else found
 
     def train(self, mode: bool = True) -> "EmbeddedStack":
         """Set the mode of all of `whole`."""
@@ -97,6 +123,13 @@ class EmbeddedStack(nn.Module):
         """Move all of `whole`: masks are often made in the precision of its embeddings."""
         self.around[0]._apply(fn, recurse)  # type: ignore[no-untyped-call]  # of torch
         return self
+
+
+def stack_in(outer: nn.Module, whole: nn.Module, options: Mapping[str, Any]) -> EmbeddedStack:
+    """Return the stack of `whole`, a module in `outer`, which is kept in an attribute."""
+    stack = EmbeddedStack(whole, **options)
+    vars(stack)["outer"] = (outer,)  # in a tuple: it is no part of the stack
+    return stack
 
 
 def is_same(one: Any, other: Tensor) -> bool:
@@ -123,6 +156,7 @@ def replaced(module: nn.Module, function: Callable[..., Any]) -> Iterator[None]:
 
 STACK_SOURCE = "\n".join(
     [
+        "import re",
         "from collections.abc import Callable, Iterator, Sequence",
         "from contextlib import contextmanager",
         "from functools import partial",

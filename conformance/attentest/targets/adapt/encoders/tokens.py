@@ -1,9 +1,10 @@
 """Stacks that embed their tokens themselves: the layers in them are what is judged."""
 
 import inspect
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain
 from math import prod
 from typing import Any
 
@@ -20,8 +21,8 @@ from attentest.targets.adapt.components import (
 from attentest.targets.adapt.construction import Construction
 from attentest.targets.adapt.encoders import default_sizes
 from attentest.targets.adapt.encoders.entering import Entering, Idle, NotRead
-from attentest.targets.adapt.encoders.leaving import demand_output
-from attentest.targets.adapt.encoders.mixing import demand_separate_samples
+from attentest.targets.adapt.encoders.leaving import demand_output, options_of_output
+from attentest.targets.adapt.encoders.mixing import Mixed, demand_separate_samples
 from attentest.targets.adapt.encoders.pooling import pooling_of
 from attentest.targets.adapt.encoders.rows.reading import of_images, of_rows
 from attentest.targets.adapt.encoders.rows.shapes import takes_images
@@ -86,6 +87,12 @@ def token_encoder(thing: Any, reading: Reading, name: str = "") -> Code | None:
     if said not in ("", "encoder", "model") or reading.component == "model":
         return None
     found = _Found.of(thing, reading)
+    if found is None and said in ("", "encoder") and not reading.given:
+        question = default_sizes.switch_needed(thing, replace(reading, component="encoder"))
+        for one in question.attempts if question is not None else ():
+            other = _Found.of(thing, one.added(reading))
+            if question is not None and other is not None and other.tables:
+                raise question
     if found is None or (said != "encoder" and len(found.inputs) > 1):
         return None
     if not (said or found.tables or guess in ("", "generator")):
@@ -168,10 +175,9 @@ class _Found:
         shared = (cls._of(one, reading) for one in with_own_layers(built))
         if (once := next(filter(None, shared), None)) is not None:
             return once
-        tried = (
-            default_sizes.buildable(one)
-            for one in default_sizes.with_size_left(thing, side, reading, built)
-        )
+        named = default_sizes.with_hidden_width(thing, side, reading, built)
+        left = default_sizes.with_size_left(thing, side, reading, built)
+        tried = (default_sizes.buildable(one) for one in chain(named, left))
         sized = [one for each in tried if (one := cls._of(each, reading)) is not None]
         return sized[0] if len(sized) == 1 else None
 
@@ -266,7 +272,11 @@ class _Found:
                 inside = path.removeprefix(f"{around.path}." * bool(around.path))
                 wrapping = replace(around, features=inside)
                 if wrapping.maps_input():
-                    return self.code_of(thing, name, *wrapping.inner())
+                    demand_separate_samples(wrapping, name)
+                    code = self.code_of(thing, name, *wrapping.inner())
+                    return replace(code, entering=partial(options_of_output, wrapping))
+            except Mixed:
+                raise
             except Unclear:  # it is no matrix of the input
                 continue
         return None
@@ -274,8 +284,17 @@ class _Found:
     def with_positions(self, number: int) -> "_Found | None":
         """Return the class with so many positions, None where it is built for no number of them."""
         built = self.built.with_positions(number)
-        if built is self.built:
-            return None
+        return None if built is self.built else self._made(built)
+
+    def with_columns(self, columns: int, positions: int = 0) -> "Iterator[_Found]":
+        """Yield the class with each of two widths as the number of columns of a patch of images."""
+        given = self.built.with_positions(positions) if positions else self.built
+        for one in given.with_columns(columns):
+            if (found := self._made(one)) is not None:
+                yield found
+
+    def _made(self, built: Construction) -> "_Found | None":
+        """Return the class with another construction, None where that fails."""
         try:
             with undisturbed():
                 return replace(self, built=built, module=built(self.sizes).eval())

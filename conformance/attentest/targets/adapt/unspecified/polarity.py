@@ -30,6 +30,8 @@ from attentest.targets.adapt.reading import Reading, Uncovered
 
 _DISTINCT = 1.5
 """The factor by which a mask has to hide fewer keys, or a hidden one to count less."""
+_NEARLY = 1e3
+"""The factor by which a key that is hidden but for rounding counts less than the others."""
 _SLIGHT = 1e-6
 """The difference of outputs that no mask makes: one that hides as little is ignored."""
 _NONE = 1e-9
@@ -40,7 +42,7 @@ def leaning(probe: Probe, adapter: Adapter, role: str, keys: int) -> str:
     """Return the meaning that a mask which hides one key has by what it does, though wrongly.
 
     "" where the numbers do not tell "keep" from "blocks". A mask that is added hides its key from
-    rows that all others reach.
+    rows that all others reach, or nearly so where one of True and False has no effect.
     """
     keys = keys_of(adapter, role, keys)
     changed = [
@@ -54,9 +56,10 @@ def leaning(probe: Probe, adapter: Adapter, role: str, keys: int) -> str:
             return "keep" if keep.has_numbers else "blocks"
         if keep.has_numbers and (found := _fewer(keep, blocks)):
             return found
+    idle = all(torch.equal(one.hidden, one.none) for pair in changed for one in pair)
     for style in _styles("additive"):
         added = _changes(probe, adapter, role, style, keys)
-        if added and added.has_numbers and added.misses_most:
+        if added and added.has_numbers and (added.misses_most or (idle and added.hides_nearly)):
             return "additive"
     each = (_less(*pair) or _row(*pair) for pair in changed if pair[0].has_numbers)
     return next((found for found in each if found), "")
@@ -95,6 +98,11 @@ class _Changes:
         missed = (self._of_others() <= _NONE).sum(-1)
         others = torch.cat([missed[:HIDDEN], missed[HIDDEN + 1 :]])
         return bool(missed[HIDDEN] > others.max())
+
+    @property
+    def hides_nearly(self) -> bool:
+        """Whether the hidden key changes other rows by next to nothing, and the others do not."""
+        return self.of_key * _NEARLY < self.of_others
 
     @property
     def of_key(self) -> float:

@@ -134,10 +134,11 @@ class Written:
             self.helpers["lazy"] = LAZY_SOURCE.strip()
             of_sizes = [Expression(made), Expression("sizes")]
             made = self.writer.call(materialised.__name__, of_sizes, {})
-        if how.heads:
+        if how.heads or how.outputs:
             self.helpers["own heads"] = OWN_HEADS_SOURCE.strip()
             of_heads = [Expression(made), how.heads, how.heads_axis, Expression("sizes.heads")]
-            made = self.writer.call(own_heads.__name__, of_heads, {})
+            more = {"outputs": how.outputs} if how.outputs else {}
+            made = self.writer.call(own_heads.__name__, of_heads, more)
         if how.shared:
             self.helpers["own layers"] = OWN_LAYERS_SOURCE.strip()
             of_layers = [Expression(made), how.shared, Expression("sizes.layers")]

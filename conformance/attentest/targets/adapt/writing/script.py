@@ -65,7 +65,8 @@ class Script:
         helper = [STACK_SOURCE, ""] if inner is not None and inner.stack else []
         helper += [COPIES_SOURCE, ""] * bool(self.code.constants)
         built = self.code.construction
-        helper += [OWN_HEADS_SOURCE, ""] * (built is not None and bool(built.heads))
+        is_own = built is not None and bool(built.heads or built.outputs)
+        helper += [OWN_HEADS_SOURCE, ""] * is_own
         helper += [OWN_LAYERS_SOURCE, ""] * (built is not None and bool(built.shared))
         helper += [self.code.wrapper.source, ""] if self.code.wrapper is not None else []
         ready = "torch.set_printoptions(precision=8)"

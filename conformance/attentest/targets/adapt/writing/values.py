@@ -88,9 +88,10 @@ class Writer:
             for own, one in how.fillings.items()
         }
         made = self.call(self.copy(function, how.constants, sizes), (), named)
-        if how.heads:
+        if how.heads or how.outputs:
             of_heads = [Expression(made), how.heads, how.heads_axis, sizes.heads]
-            made = self.call(own_heads.__name__, of_heads, {})
+            more = {"outputs": how.outputs} if how.outputs else {}
+            made = self.call(own_heads.__name__, of_heads, more)
         if not how.shared:
             return made
         return self.call(own_layers.__name__, [Expression(made), how.shared, sizes.layers], {})

@@ -11,6 +11,8 @@ from torch import nn
 
 from attentest.targets.adapt.code import Code, Inner
 from attentest.targets.adapt.construction import Construction
+from attentest.targets.adapt.encoders.image_names import IMAGES
+from attentest.targets.adapt.encoders.leaving import options_of_output
 from attentest.targets.adapt.encoders.mixing import demand_separate_samples
 from attentest.targets.adapt.encoders.rows.shapes import (
     numbers_of_rows,
@@ -19,6 +21,7 @@ from attentest.targets.adapt.encoders.rows.shapes import (
     shapes_of_vectors,
 )
 from attentest.targets.adapt.encoders.rows.wrapping import RowsWrapping
+from attentest.targets.adapt.encoders.wrapping import LENGTH
 from attentest.targets.adapt.limits import demand_least_width
 from attentest.targets.adapt.parameters.stacks import Layers
 from attentest.targets.adapt.parameters.units import Unit
@@ -27,6 +30,8 @@ from attentest_spec.choices import Value
 
 _POSITIONS = 12
 """The greatest length of a class that is built for one length."""
+_FILLED = 136
+"""The greatest length of a class whose sequences are filled with padding: more than is judged."""
 _MOST = 60
 """The largest number of shapes that are tried."""
 
@@ -69,6 +74,9 @@ class Found(Protocol):
     def with_positions(self, number: int) -> "Found | None":
         """Return the class with so many positions, None where it has no number of them."""
 
+    def with_columns(self, columns: int, positions: int) -> "Iterator[Found]":
+        """Yield the class with an argument as the number of columns of a patch."""
+
     def sub_module(self) -> tuple[Inner, None] | None:
         """Return the outermost sub-module with the layers, at most a norm, and no more."""
 
@@ -90,6 +98,12 @@ def of_images(found: Found, thing: type[nn.Module], name: str) -> Code | None:
             fixed = found.with_positions(number)
             if fixed and (code := _of_given(fixed, thing, name, image)) is not None:
                 return code
+    for image in islice(shapes_of_images(thing, found.module), 1):
+        columns = image[0] * IMAGES["patchsize"] ** 2
+        for number in (0, *numbers_of_rows(found.module, image)):
+            for fixed in found.with_columns(columns, number):
+                if (code := _of_given(fixed, thing, name, image)) is not None:
+                    return code
     return None
 
 
@@ -105,8 +119,22 @@ def of_rows(found: Found, thing: type[nn.Module], name: str) -> Code | None:
             demand_least_width(fixed.built, fixed.sizes, name, "the class of its layers")
             demand_separate_samples(around, name)
             code = fixed.code_of(thing, name, *around.inner())
-            read = partial(fixed.entering, name, *given) if len(given) == 1 else None
-            return replace(code, entering=read if code.entering else None)
+            read = partial(options_of_output, around)
+            if len(given) == 1 and code.entering:
+                read = partial(fixed.entering, name, *given)
+            return replace(code, entering=read)
+    return _filled(found, thing, name)
+
+
+def _filled(found: Found, thing: type[nn.Module], name: str) -> Code | None:
+    """Return the stack in a class that takes ids of one length alone, and hides padding in them."""
+    if not found.tables or (fixed := found.with_positions(_FILLED)) is None:
+        return None
+    around = _around(fixed, name, (_FILLED,))
+    if around.is_answered() and around.is_read() and (read := around.filled()) is not None:
+        demand_separate_samples(around, name)
+        code = fixed.code_of(thing, name, *read)
+        return replace(code, entering=partial(fixed.entering, name, _FILLED))
     return None
 
 
@@ -120,6 +148,8 @@ def _shapes(found: Found) -> Iterator[tuple[str, tuple[int, ...]]]:
     tables = [tuple(x.shape) for name, x in named if name in held or name not in inside]
     yield from (("", one) for one in shapes_of_ids(tables, width))
     yield from shapes_of_vectors(found.module, found.path, tables, width)
+    if not found.tables and any(one.kind in ("linear", "packed") for one in outside):
+        yield "", (LENGTH, 0)
 
 
 def _around(found: Found, name: str, given: tuple[int, ...], features: str = "") -> RowsWrapping:
@@ -139,5 +169,6 @@ def _of_given(
     if read is not None:
         demand_least_width(found.built, found.sizes, name, "the class of its layers")
         demand_separate_samples(around, name)
-        return found.code_of(thing, name, *read)
+        code = found.code_of(thing, name, *read)
+        return replace(code, entering=partial(options_of_output, around))
     return None

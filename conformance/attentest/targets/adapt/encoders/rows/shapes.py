@@ -8,7 +8,13 @@ from itertools import product
 from torch import nn
 
 from attentest.targets.adapt.components import squashed
-from attentest.targets.adapt.encoders.image_names import IMAGE_SIZE, IMAGES, PATCH_SIZE
+from attentest.targets.adapt.encoders.image_names import (
+    IMAGE_SIZE,
+    IMAGES,
+    PATCH_SIZE,
+    image_size,
+    is_of_images,
+)
 from attentest.targets.adapt.encoders.wrapping import LENGTH
 from attentest.targets.adapt.parameters.units import squeezed
 
@@ -20,8 +26,9 @@ _FEW = 2
 
 def takes_images(thing: type[nn.Module]) -> bool:
     """Say whether a class is built with the size of images, or with that of their patches."""
-    held = (squashed(one) for one in inspect.signature(thing).parameters)
-    return any(one in (*IMAGE_SIZE, *PATCH_SIZE) for one in held)
+    held = [squashed(one) for one in inspect.signature(thing).parameters]
+    sized = (one for one in held if one in (*IMAGE_SIZE, *PATCH_SIZE))
+    return any(is_of_images(one, held) for one in sized)
 
 
 def _code_of(module: nn.Module) -> str:
@@ -40,14 +47,19 @@ def shapes_of_images(thing: type[nn.Module], module: nn.Module) -> Iterator[tupl
     Nothing is yielded where no convolution over images, and no argument or field, is about them.
     """
     convolutions = [one for one in module.modules() if isinstance(one, nn.Conv2d)]
-    parameters = inspect.signature(thing).parameters.values()
+    arguments = inspect.signature(thing).parameters
+    parameters = arguments.values()
+    every = [squashed(one.name) for one in parameters]
+    if "chw" in every:
+        yield IMAGES["chw"]
     named = [one for one in parameters if squashed(one.name) in IMAGE_SIZE]
+    named = [one for one in named if convolutions or is_of_images(squashed(one.name), every)]
     code = "" if convolutions or named else squashed(_code_of(module))
     if code and "patch" not in code and "image" not in code and "img" not in code:
         return
     held = [one.default for one in named if isinstance(one.default, int | tuple | list)]
     pairs = [tuple(one)[-2:] if isinstance(one, tuple | list) else (one, one) for one in held]
-    usual = [(one, one) for one in (IMAGES["imagesize"], *_SIZES)]
+    usual = [(one, one) for one in (image_size(arguments), IMAGES["imagesize"], *_SIZES)]
     channels = dict.fromkeys([*(one.in_channels for one in convolutions[:1]), 3, 1])
     for pair, number in product(dict.fromkeys([*pairs, *usual]), channels):
         if len(pair) == 2 and all(isinstance(one, int) for one in pair):
@@ -78,7 +90,7 @@ def shapes_of_vectors(
     """Yield the shapes of the vectors of one sample, and the path of what maps them to rows.
 
     That is a matrix or a convolution outside of the `layers`; a width of 0 is the number of its
-    columns or channels.
+    columns or channels. A matrix may get them flattened, as those of patches (N, H, W).
     """
     every = {path: one for path, one in module.named_modules() if not path.startswith(f"{layers}.")}
     matrices = [
@@ -88,6 +100,7 @@ def shapes_of_vectors(
     ]
     for path in matrices[:_FEW]:
         yield from ((path, (one, 0)) for one in _lengths(tables, width))
+        yield from ((path, (one, 0, 1)) for one in _lengths(tables, width))
     along = {path: one for path, one in every.items() if isinstance(one, nn.Conv1d)}
     for path, one in [*along.items()][:1]:
         for length in (one.stride[0] * rows for rows in _lengths(tables, width)):

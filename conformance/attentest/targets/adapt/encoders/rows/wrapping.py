@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from attentest.targets.adapt.code import Inner
 from attentest.targets.adapt.encoders.seen import Seen, is_answered
-from attentest.targets.adapt.encoders.stack import is_same, replaced
+from attentest.targets.adapt.encoders.stack import KEEP, EmbeddedStack, is_same, replaced
 from attentest.targets.adapt.encoders.wrapping import BATCH, LENGTH, Wrapping, required
 from attentest.targets.adapt.probing import undisturbed
 
@@ -20,6 +20,8 @@ _LEAST = 3
 """The least number of rows that patches give: two samples have fewer axes of that length."""
 
 
+_NEAR = 1e-5
+"""Difference of rows that depend on the same numbers, in single precision."""
 _LENGTHS = (4, 7)
 """Numbers of rows that layers get, one after the other."""
 
@@ -29,7 +31,7 @@ class RowsWrapping(Wrapping):
     """A class that makes rows of what is `given` to it, and calls its layers.
 
     `given` is the shape of one sample: of an image (C, H, W), of ids (N,), or of vectors (N, 0), of
-    which the width is that of the module at `features`.
+    which the width is that of the module at `features`, or that of the model for none.
     """
 
     given: tuple[int, ...] = ()
@@ -44,7 +46,10 @@ class RowsWrapping(Wrapping):
         kept = self._masks if self._is_row_each(seen) else []
         masks = [self.parameters[one].replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in kept]
         x = inspect.Parameter("x", inspect.Parameter.POSITIONAL_OR_KEYWORD)
-        return Inner(self.path, options), inspect.Signature([x, *masks])
+        held = {"rows": seen.shape[not options["sequence_first"]]} if seen.shape else {}
+        plain, counted = (Inner(self.path, one) for one in (options, options | held))
+        is_counted = not kept and not self._takes_rows(plain) and self._takes_rows(counted)
+        return counted if is_counted else plain, inspect.Signature([x, *masks])
 
     def is_answered(self) -> bool:
         """Say whether a call succeeds, with what comes behind the layers."""
@@ -55,7 +60,7 @@ class RowsWrapping(Wrapping):
 
         The first one gets rows as wide as the model, of what the module at `features` mapped.
         """
-        if len(required(self.module)) != 1:
+        if len(required(self.module)) > 1:
             return False
         layers = list(self.module.get_submodule(self.layers).children())
         mapping = [self.module.get_submodule(self.features)] if self.features else []
@@ -83,11 +88,42 @@ class RowsWrapping(Wrapping):
         *lead, width = seen.shape
         return not seen.several and width == self.sizes.d_model and self._has_rows(lead)
 
+    def filled(self) -> tuple[Inner, inspect.Signature] | None:
+        """Return how the layers are called with ids of one length that padding fills up to it.
+
+        None where they get another row than those of the ids, and where a row of padding counts.
+        """
+        if not self._is_row_each(self._seen()) or any(map(self._is_required, self._masks)):
+            return None
+        options = dict(self.inner()[0].stack) | {"filled": True}
+        inner = Inner(self.path, options, pads=self.pads)
+        try:
+            with undisturbed():
+                stack = inner(self.whole, self.sizes).eval()
+                assert isinstance(stack, EmbeddedStack)
+                rows = torch.randn(BATCH, LENGTH, self.sizes.d_model)
+                rows = rows.to(next(self.module.parameters()).dtype)
+                keep = torch.ones(BATCH, LENGTH, dtype=torch.bool)
+                keep[:, -1] = False
+                whole, shorter = stack(rows), stack(rows[:, :-1])
+                hidden = stack(rows, keep=keep)
+        except Exception:  # code that a user wrote may raise anything
+            return None
+        moved, kept = whole[:, :-1] - shorter, hidden[:, :-1] - shorter
+        if float(kept.abs().max()) > _NEAR or float(moved.abs().max()) <= _NEAR:
+            return None
+        x = inspect.Parameter("x", inspect.Parameter.POSITIONAL_OR_KEYWORD)
+        own = inspect.Parameter(KEEP, inspect.Parameter.KEYWORD_ONLY, default=None)
+        return inner, inspect.Signature([x, own])
+
     def takes_other_rows(self) -> bool:
         """Say whether its layers can be called with other numbers of rows than it makes itself."""
         inner, signature = self.inner()
         if any(one.default is one.empty for one in [*signature.parameters.values()][1:]):
             return True  # a mask has to be given: how is not known yet
+        return self._takes_rows(inner)
+
+    def _takes_rows(self, inner: Inner) -> bool:
         try:
             with undisturbed():
                 stack = inner(self.whole, self.sizes).eval()
@@ -131,19 +167,22 @@ class RowsWrapping(Wrapping):
 
     def _is_row_each(self, seen: Seen) -> bool:
         """Say whether there is one row for each id, and no other."""
-        return len(self.given) == 1 and sorted(seen.shape[:2]) == sorted((BATCH, *self.given))
+        is_each = len(self.given) == 1 or (len(self.given) == 2 and not self.features)
+        return is_each and sorted(seen.shape[:2]) == sorted((BATCH, self.given[0]))
 
     def inputs(self, samples: int = BATCH) -> Tensor:
         """Return random images or vectors, or ids that are in every table."""
         source = torch.Generator().manual_seed(0)
         held = vars(self.module.get_submodule(self.features)) if self.features else {}
-        width = held.get("in_features", held.get("in_channels", 0))
+        width = held.get("in_features", held.get("in_channels", self.sizes.d_model))
         shape = samples, *(one or width for one in self.given)
         if len(self.given) == 1:
             return torch.randint(0, 2, shape, generator=source)
         return torch.randn(shape, generator=source).to(next(self.module.parameters()).dtype)
 
     def _entering(self, ids: Tensor) -> Tensor:
+        if len(self.given) == 2 and not self.features:
+            return torch.ones(*ids.shape, self.sizes.d_model).to(next(self.module.parameters()))
         return self.inputs(len(ids))
 
     def arguments(self, inputs: Tensor | None = None) -> Mapping[str, Any]:
