@@ -30,6 +30,17 @@ CLOSE = 1e-6
 """Largest relative difference between the encoded source and that of the reference."""
 
 
+def shown_in_parts(backend: Backend, known: Mapping[str, Value]) -> dict[str, Value]:
+    """Return the options that parts of a model show, where its whole output fits none.
+
+    Its encoder may be that of the reference, or the whole that of a known mistake beside others.
+    `known` are other choices.
+    """
+    found = choices_of_encoder(backend, known)
+    found |= scale_of_one_side(backend, {**known, **found})
+    return {**found, **positions_of_mistakes(backend, {**known, **found})}
+
+
 def choices_of_encoder(backend: Backend, known: Mapping[str, Value]) -> dict[str, Value]:
     """Return the options under which a source is encoded as the reference does it, {} for none.
 

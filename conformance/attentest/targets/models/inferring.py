@@ -290,17 +290,17 @@ _OF_PARTS = (
 
 
 def _leaves_target_pads(probe: Probe, call: Call) -> bool:
-    """Say whether the target's padding alone is not hidden, where no argument is given to hide it.
+    """Say whether the target's padding is not hidden, where no argument is given to hide it.
 
-    Later steps are hidden, and so is the padding of the source: at the end of a target, padding
-    reaches no real step then.
+    Later steps are hidden: at the end of a target, padding reaches no real step then.
     """
     read, codes = call.every_argument, [form.code for form in call.conventions.masks.values()]
     if "target padding" in read.masks.values() or any("target_keep" in one for one in codes):
         return False
     found = call.compiled()
-    *others, hidden = shown(probe, found)
-    return all(others) and not hidden and takes_pads_for_tokens(probe, found, "target")
+    later, earlier, _, others, hidden = shown(probe, found)  # the source's may be a mistake of it
+    is_causal = later and earlier and others
+    return is_causal and not hidden and takes_pads_for_tokens(probe, found, "target")
 
 
 def _hides_source(probe: Probe, call: Call) -> bool:
