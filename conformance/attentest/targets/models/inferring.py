@@ -48,6 +48,7 @@ from attentest.targets.models.probing import (
 )
 from attentest.targets.models.questions.hiding import (
     demand_masks,
+    demand_own_tokens,
     demand_padding,
     demand_values,
     ungiven_of,
@@ -210,6 +211,8 @@ def infer(built: Building, name: str, doc: str, reading: Reading) -> Inferred:
             f"which mask an argument is with --argument source_mask=NAME or target_mask=NAME, or "
             f"leave it out with --give {next(iter(read.masks))}=None."
         )
+    if not reading.anyway:
+        demand_own_tokens(probe, call, name)
     if not call.conventions.masks and not reading.anyway:
         demand_masks(probe, call, name)
         demand_values(probe, call, name)
