@@ -66,6 +66,11 @@ class Arguments:
         return any(isinstance(one, PadId) for one in self.fixed.values())
 
     @property
+    def takes_one_pad(self) -> bool:
+        """Whether it is given one id of padding, which is that of both sides."""
+        return len({one.side for one in self.fixed.values() if isinstance(one, PadId)}) == 1
+
+    @property
     def words(self) -> str:
         """The argument for each role, in one phrase."""
         phrases = [f"{role}={own}" for role, own in self.tokens.items()]

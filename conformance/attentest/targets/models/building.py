@@ -14,6 +14,7 @@ from itertools import islice, product
 from types import SimpleNamespace
 from typing import Any
 
+import torch
 from torch import nn
 
 from attentest.targets.adapt.components import component_named, part_named, squashed
@@ -54,6 +55,7 @@ from attentest.targets.models.size_names import (
     is_pad_id,
     is_special_id,
     is_width,
+    side_of,
     size_by_words,
     sizes_named,
 )
@@ -78,7 +80,7 @@ def building(thing: Callable[..., Any], name: str, reading: Reading) -> Building
     """Return how the model that `thing` makes is built; Unclear where no way fits."""
     home = sys.modules.get(thing.__module__)
     own = {name.partition(".")[0]: thing}
-    made = {one.__name__: one for one in (SimpleNamespace, Vocabulary)}
+    made = {one.__name__: one for one in (SimpleNamespace, Vocabulary, torch)}
     space = {**made, **(vars(home) if home else {}), **own}
     if "." in name:
         space = {**made, **(dict(vars(home)) if home else {name: thing})}
@@ -216,6 +218,9 @@ class _Options:
             return
         if size in SIZES:
             yield f"sizes.{size}"
+            return
+        if parameter.annotation is nn.Embedding:
+            yield f"torch.nn.Embedding(sizes.{side_of(name, side)}_vocabulary, sizes.d_model)"
             return
         inner = self._inner(own, parameter, side)
         made = self._made(*inner) if inner else []

@@ -15,6 +15,9 @@ from attentest.targets.adapt.objects.configuration import Fields, fields_read
 _MOST = 6
 """Limit of the fields of one configuration that nothing says."""
 
+_MAY_BE_GROUPS = ("model", "embedding", "encoder", "decoder", "hidden", "attention")
+"""Names of fields that say a size, and may be those of a configuration: `config["model"]`."""
+
 _SWITCH = re.compile("(use|is|has|do|with|enable|allow)_")
 """The first words of names of switches."""
 
@@ -27,13 +30,15 @@ class Configurations:
     """The ways to make one configuration: `build` reads it, `fill` says its fields by their names.
 
     A field that nothing says is a configuration itself where fields of it are read, and a switch
-    where its truth is asked for, and nothing else. `switches` are the expressions of those.
+    where its truth is asked for, and nothing else. `switches` are the expressions of those, and
+    `groups` are fields that are configurations though their names say a size.
     """
 
     build: Callable[[Any], Any]
     fill: Callable[[str, Mapping[str, str]], str | None]
     value: Callable[[str], Any]
     switches: list[str] = field(default_factory=list)
+    groups: list[str] = field(default_factory=list)
 
     def expressions(self) -> Iterator[str]:
         """Yield the expressions, the likeliest first."""
@@ -78,12 +83,25 @@ class Configurations:
         unknown: dict[str, Fields[str]] = {}
         fields = self._read(unknown)
         while fields.lacking and fields.lacking not in unknown and len(unknown) < _MOST:
-            unknown[fields.lacking] = Fields(lambda name: self.fill(name, {}), self.value)
+            unknown[fields.lacking] = self._stand_in()
             fields = self._read(unknown)
+        for name in [one for one in _MAY_BE_GROUPS if one in fields.found]:
+            self.groups.append(name)
+            read = self._read({**unknown, name: (group := self._stand_in())})
+            if group.found:
+                unknown[name], fields = group, read
+            else:
+                self.groups.remove(name)
         return unknown
 
+    def _stand_in(self) -> Fields[str]:
+        return Fields(lambda name: self.fill(name, {}), self.value)
+
     def _read(self, unknown: Mapping[str, Fields[str]]) -> Fields[str]:
-        return fields_read(self.build, self.fill, self.value, unknown)
+        def fill(name: str, known: Mapping[str, str]) -> str | None:
+            return None if name in self.groups else self.fill(name, known)
+
+        return fields_read(self.build, fill, self.value, unknown)
 
 
 def _holds(one: Fields[str]) -> bool:

@@ -155,6 +155,9 @@ def infer(built: Building, name: str, doc: str, reading: Reading) -> Inferred:
     probe = probe_of(built, sizes)
     plain_call = _plain_call(probe, name, reading)
     read = plain_call.every_argument
+    if read.takes_one_pad and not knows:
+        sizes = sizes.but(target_pad=sizes.source_pad)
+        probe = probe_of(built, sizes)
     not_fixed = probe
     call, score, failure = _likeliest(probe, plain_call, doc, reading)
     if read.masks and -1 < score < SURE and "heads" in built.known:
@@ -219,8 +222,9 @@ def infer(built: Building, name: str, doc: str, reading: Reading) -> Inferred:
         if not knows:
             demand_padding(probe, call, name)
     masked = any("keep" in form.code for form in call.conventions.masks.values())
-    masked = masked or read.takes_pads
-    pads = "call" if masked else {2: "both", 1: "one"}.get(len(knows), "fixed")
+    masked = masked or (read.takes_pads and not read.takes_one_pad)
+    known = 1 if read.takes_one_pad else len(knows)
+    pads = "call" if masked else {2: "both", 1: "one"}.get(known, "fixed")
     meant = said_of_masks(read, doc, reading)
     against = demand_documented_masks(name, call.conventions.masks, meant)
     masks = tuple(_of_masks(call, score, against))
