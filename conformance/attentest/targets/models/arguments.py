@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from attentest.targets.adapt.components import squashed
-from attentest.targets.adapt.names import OFF, ROLES
+from attentest.targets.adapt.names import OFF, ROLES, words
 from attentest.targets.adapt.reading import Reading, Unclear
 from attentest.targets.language_models.argument_names import LABELS
 
@@ -28,6 +28,14 @@ _OF_TOKENS = re.compile(r"(attention|attn|key)?(pad|padding)?masks?$|(pad|paddin
 _LENGTHS = re.compile(r"(lens|lengths|(?!max|min|seq|beam|gen)[a-z]+(len|lens|length|lengths))$")
 _PAD_ID = re.compile(r"(pad|padding|[a-z]+pad)(id|ids|idx|index|token|tokenid|value)$")
 """The names of an id of padding that a call takes, as `src_pad_idx`."""
+FEATURES = frozenset(
+    words(
+        "features feats inputfeatures inputvalues speech mel mels melspec spectrogram spectrograms "
+        "spec audio waveform waveforms wav fbank fbanks frames signal signals pixelvalues image "
+        "images pixels video videos"
+    )
+)
+"""The names of inputs that are sounds or images, and no token ids."""
 LENGTH = "length"
 """The last word of the role of an argument that says how long the sequences of a side are."""
 

@@ -18,11 +18,8 @@ import torch
 from torch import nn
 
 from attentest.targets.adapt.components import component_named, part_named, squashed
-from attentest.targets.adapt.fillings import filling_of, is_head_width, is_no_number
-from attentest.targets.adapt.losses.names import LOSS_SIZES
+from attentest.targets.adapt.fillings import is_head_width, is_no_number
 from attentest.targets.adapt.names import (
-    ACTIVATION,
-    EPSILON,
     HEAD_WIDTH,
     ON,
     RATIO,
@@ -47,10 +44,9 @@ from attentest.targets.constants.numbers_read import HEAD_WIDTH_CODE
 from attentest.targets.kernels import demand_runnable
 from attentest.targets.language_models.construction.plain_values import words_for
 from attentest.targets.language_models.construction.uses import codes_by_use
-from attentest.targets.models.configurations import Configurations, called_once
+from attentest.targets.models.configurations import Configurations, called_once, usual
 from attentest.targets.models.size_names import (
     NO_TOKEN,
-    is_factor,
     is_no_size,
     is_pad_id,
     is_special_id,
@@ -60,7 +56,7 @@ from attentest.targets.models.size_names import (
     sizes_named,
 )
 from attentest.targets.models.tables.vocabularies import Vocabulary, with_vocabularies
-from attentest.targets.models.trials import Building, around, factor_doubts, trial
+from attentest.targets.models.trials import BIASED, Building, around, factor_doubts, trial
 from attentest.targets.neighbours import named_builders
 from attentest.targets.signatures import constructor_arguments, is_accelerator
 
@@ -303,7 +299,7 @@ class _Options:
             if squashed(name) in HEAD_WIDTH:
                 return HEAD_WIDTH_CODE
             held = [squashed(one) for one in (name, *known)]
-            return next(self._sizes(squashed(name), held, ""), None) or _usual(name)
+            return next(self._sizes(squashed(name), held, ""), None) or usual(name)
 
         one_vocabulary = DISTINCT.but(target_vocabulary=DISTINCT.source_vocabulary)
         try:
@@ -359,6 +355,8 @@ class _Options:
     def question(self, thing: Any, name: str, first: str, failure: str) -> str:
         """Return the question where nothing fits."""
         demand_runnable(name, failure, thing)
+        if BIASED in failure:
+            return f"{name} is not judged as model: {failure}."
         unknown = [
             own
             for own, one in constructor_arguments(thing).items()
@@ -381,20 +379,3 @@ _PLAIN = (int, float, bool, str, "int", "float", "bool", "str")
 """The annotations of what is no part, as in `embedding: int = 128`, a width."""
 _VOCABULARY_SIZES = ("source_vocabulary", "target_vocabulary")
 _SOME = ("d_model", "heads", "layers", "d_ff", "max_length", *_VOCABULARY_SIZES, "dropout")
-
-
-def _usual(name: str) -> str | None:
-    """Return the expression of a setting that is no size, None for one that nothing says."""
-    required = inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY)
-    if squashed(name) in EPSILON:
-        return "1e-6"
-    if is_factor(squashed(name)):
-        return "4"
-    if "smooth" in squashed(name) and squashed(name) in LOSS_SIZES:
-        return "0.0"  # its loss is judged by itself
-    if is_special_id(squashed(name)):
-        return NO_TOKEN
-    if squashed(name) in ACTIVATION:
-        return repr("relu")  # in settings it is the key of a table, or the name of a function
-    found = filling_of(name, required, "model", Reading(), ())
-    return None if found is None or found.code else repr(found.value(DISTINCT))

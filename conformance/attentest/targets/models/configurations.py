@@ -10,7 +10,13 @@ from typing import Any
 import torch
 
 from attentest.targets.adapt.components import squashed
+from attentest.targets.adapt.fillings import filling_of
+from attentest.targets.adapt.losses.names import LOSS_SIZES
+from attentest.targets.adapt.names import ACTIVATION, EPSILON
 from attentest.targets.adapt.objects.configuration import Fields, fields_read
+from attentest.targets.adapt.parameters.building import DISTINCT
+from attentest.targets.adapt.reading import Reading
+from attentest.targets.models.size_names import NO_TOKEN, is_factor, is_special_id
 
 _MOST = 6
 """Limit of the fields of one configuration that nothing says."""
@@ -130,3 +136,20 @@ def called_once(model: Any) -> None:
     taken = signature(model.forward).parameters.values()
     required = [one for one in taken if one.default is Parameter.empty]
     model(*[torch.ones(2, 5, dtype=torch.int64) for _ in required])
+
+
+def usual(name: str) -> str | None:
+    """Return the expression of a setting that is no size, None for one that nothing says."""
+    required = Parameter(name, Parameter.KEYWORD_ONLY)
+    if squashed(name) in EPSILON:
+        return "1e-6"
+    if is_factor(squashed(name)):
+        return "4"
+    if "smooth" in squashed(name) and squashed(name) in LOSS_SIZES:
+        return "0.0"  # its loss is judged by itself
+    if is_special_id(squashed(name)):
+        return NO_TOKEN
+    if squashed(name) in ACTIVATION:
+        return repr("relu")  # in settings it is the key of a table, or the name of a function
+    found = filling_of(name, required, "model", Reading(), ())
+    return None if found is None or found.code else repr(found.value(DISTINCT))

@@ -1,18 +1,17 @@
 """The inference of how a whole model is called: arguments by names, the rest by probing calls."""
 
 import inspect
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import islice, product
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from attentest.targets.adapt.encoders.seen import FIXED_LENGTH
 from attentest.targets.adapt.parameters.building import DISTINCT
 from attentest.targets.adapt.probing import undisturbed
-from attentest.targets.adapt.reading import Reading, Unclear, Uncovered
+from attentest.targets.adapt.reading import Reading, Unclear
 from attentest.targets.kernels import demand_runnable
 from attentest.targets.models import arguments
 from attentest.targets.models.calling import FILLED, Call, Conventions
@@ -53,6 +52,7 @@ from attentest.targets.models.questions.hiding import (
     demand_values,
     ungiven_of,
 )
+from attentest.targets.models.questions.inputs import demand_tokens
 from attentest.targets.models.results import fitted
 from attentest.targets.models.surrounded import signature_of
 from attentest.targets.models.trials import Building
@@ -121,29 +121,6 @@ _FIXED_PRECISION = (
     " It is called in float64, and a line that fixes float32 cannot join the two: take the "
     "precision of its input there."
 )
-_NO_TEXT = (
-    "{} hands one of its inputs to a convolution, {}, and not to a table of words: it is none of "
-    "tokens, as of sounds or images. Whole models of text alone are judged. Its parts can be "
-    "judged one by one. What is judged, and what is not: docs/what-is-judged.md"
-)
-
-
-def _convolved(model: nn.Module, call: Callable[[], object]) -> str:
-    """Return the first convolution of `model` that gets tokens in a call, "" for none."""
-    found: list[str] = []
-
-    def entered(path: str, _: nn.Module, inputs: tuple[object, ...]) -> None:
-        if any(isinstance(one, Tensor) and not one.is_floating_point() for one in inputs):
-            found.append(path)
-
-    kinds = (nn.Conv1d, nn.Conv2d, nn.Conv3d)
-    held = [(path, one) for path, one in model.named_modules() if isinstance(one, kinds)]
-    hooks = [one.register_forward_pre_hook(partial(entered, path)) for path, one in held]
-    if hooks:
-        call()
-    for hook in hooks:
-        hook.remove()
-    return found[0] if found else ""
 
 
 def infer(built: Building, name: str, doc: str, reading: Reading) -> Inferred:
@@ -180,8 +157,9 @@ def infer(built: Building, name: str, doc: str, reading: Reading) -> Inferred:
     if call is not None and call.conventions.filled:
         call = call if score == SURE and hides_filling(probe, call.compiled()) else None
     if call is None:
-        if path := _convolved(probe.model, lambda: _best(probe, plain_call, iter([{}]))):
-            raise Uncovered(_NO_TEXT.format(name, path))
+        demand_tokens(
+            name, probe.model, read, failure, lambda: _best(probe, plain_call, iter([{}]))
+        )
         demand_runnable(name, failure, type(probe.model))
         if _NO_PART in failure and (makers := named_builders(type(probe.model))):
             raise Unclear(_OF_PARTS.format(name, failure, makers))

@@ -33,13 +33,13 @@ from attentest.targets.language_models.construction import building as language_
 from attentest.targets.language_models.construction.makers import makes_modules
 from attentest.targets.language_models.recognition import has_parts_to_judge, is_language_model
 from attentest.targets.libraries import library_of_class
+from attentest.targets.models.arguments import FEATURES
 from attentest.targets.models.building import building
 from attentest.targets.models.size_names import size_by_words, sizes_named
 from attentest.targets.searches.stand_in import names
 from attentest.targets.signatures import without_forward
 from attentest.targets.unjudged import embeds_images, is_head, looks_like
 
-_SIDES = ("source", "target")
 _SURE = ("decoderinputids", "decoderinput", "tgtids", "trgids", "targetids")
 """Arguments that only a whole model has."""
 _OF_FUNCTIONS = ("attention", "layer_norm", "rms_norm", "feed_forward", "loss")
@@ -87,7 +87,8 @@ def is_whole(name: str, thing: Any) -> bool:
     if said and not generates and not _has_two_vocabularies(thing):
         return said == "model"
     own = {squashed(one) for one in parameters}
-    sided = all(own & set(ROLES[side]) for side in _SIDES)
+    sides = {*ROLES["source"], *FEATURES}, {*ROLES["target"]}
+    sided = all(own & names for names in sides)
     if len(required) < 3 and not sided:  # the object itself is one of them
         return False
     try:
