@@ -173,11 +173,14 @@ _DIVISORS: tuple[dict[str, Value], ...] = (
     {"norm_variance": "unbiased", "norm_epsilon_place": "added-to-deviation"},
 )
 """The usual divisors of a norm: that of torch, and the deviation of a row."""
-_TABLES = tuple(
-    f"positional_encoding.{name}"
-    for name in ("exponent-by-column", "cosines-missing", "sines-and-cosines-swapped")
+_TABLES = (
+    "positional_encoding.exponent-by-column",
+    "positional_encoding.cosines-missing",
+    "positional_encoding.sines-and-cosines-swapped",
+    "model.positions-twice",
+    "model.positions-before-the-scale",
 )
-"""Mistakes in the table of positions, as code makes them."""
+"""Mistakes in the table of positions, or in the sum with it, as code makes them."""
 
 _PLACED = ("positional_encoding", "embedding_scale")
 _ONE_SIDE = ("model.positions-on-source-alone", "model.positions-on-target-alone")

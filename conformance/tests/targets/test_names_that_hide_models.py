@@ -76,3 +76,24 @@ def test_function_that_cannot_be_called_is_left_where_its_class_is_judged(tmp_pa
     named = MODEL.replace("AttentionV2", "Transformer")
     found = components(tmp_path, named + MAKER.replace("AttentionV2", "Transformer"))
     assert found == {"Transformer": "model", "build_model": ""}
+
+
+ATTENTION = """
+
+def attention(query, key, value, mask):
+    scores = (query @ key.mT / query.shape[-1] ** 0.5).masked_fill(mask == 0, -1e9)
+    return scores.softmax(-1) @ value
+
+
+class Heads(nn.Module):
+    def forward(self, x, mask):
+        return attention(x, x, x, mask)
+"""
+
+
+def test_function_that_a_whole_model_calls_is_a_part_of_it(tmp_path: Path) -> None:
+    file = tmp_path / "own.py"
+    inside = MODEL.replace("self.source = ", "self.own = Heads()\n        self.source = ")
+    file.write_text(inside + ATTENTION)
+    found = {one.name: one.inside for one in members(str(file)) or ()}
+    assert found["attention"] == "AttentionV2"

@@ -143,7 +143,7 @@ def adapt_model(
         least = least_width(built, one_vocabulary, name, "the classes of its parts, one by one")
         built, inferred = _inferred(built, name, _documentation(thing), reading)
         demand_effect(built, inferred, name)
-        built = built if reading.strict else with_own_norms(built, inferred)
+        built = with_own_norms(built, inferred, name, reading)
         found, whole = table_of(built, inferred, name), built
         if shared := shared_positions(built, found):
             if reading.strict:

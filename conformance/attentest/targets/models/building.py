@@ -81,7 +81,11 @@ def building(thing: Callable[..., Any], name: str, reading: Reading) -> Building
     if "." in name:
         space = {**made, **(dict(vars(home)) if home else {name: thing})}
     space = {**settings_near(thing), **space}
-    plain = _fitting(_Options(space, reading, thing), thing, name)
+    plain: Building | str | Unclear
+    try:
+        plain = _fitting(_Options(space, reading, thing), thing, name)
+    except Unclear as unrunnable:  # a constant may be lacking
+        plain = unrunnable
     if isinstance(plain, Building) and not _CONSTANT - plain.known:
         return plain
     for values in size_constants(thing, reading, getattr(plain, "known", frozenset())):
@@ -91,7 +95,7 @@ def building(thing: Callable[..., Any], name: str, reading: Reading) -> Building
             return dataclasses.replace(found, doubts=(*found.doubts, assumed_of(values)))
     if isinstance(plain, Building):
         return plain
-    raise Unclear(plain)
+    raise plain if isinstance(plain, Unclear) else Unclear(plain)
 
 
 _CONSTANT = {"d_model", "heads", "layers"}

@@ -184,7 +184,10 @@ def infer(built: Building, name: str, doc: str, reading: Reading) -> Inferred:
         masked_call, found, _ = _best(probe, plain_call, given)
         if masked_call is not None and found >= score:
             named = {*read.masks} & {*reading.arguments.values()}
-            call = masked_call if named or _hides_source(probe, masked_call) else call
+            is_of_order = call is not None and _hides_order(probe, call, masked_call)
+            call = (
+                masked_call if named or is_of_order or _hides_source(probe, masked_call) else call
+            )
     if read.masks and not call.conventions.masks and score < SURE:
         raise Unclear(
             f"{name} takes {' and '.join(read.masks)}, and no form of mask that was tried shows "
@@ -200,7 +203,7 @@ def infer(built: Building, name: str, doc: str, reading: Reading) -> Inferred:
         if not knows:
             demand_padding(probe, call, name)
     masked = any("keep" in form.code for form in call.conventions.masks.values())
-    masked = masked or (read.takes_pads and not read.takes_one_pad)
+    masked = masked or bool(read.with_lengths) or (read.takes_pads and not read.takes_one_pad)
     known = 1 if read.takes_one_pad else len(knows)
     pads = "call" if masked else {2: "both", 1: "one"}.get(known, "fixed")
     meant = said_of_masks(read, doc, reading)
@@ -293,6 +296,12 @@ def _hides_source(probe: Probe, call: Call) -> bool:
     return _leaves_target_pads(probe, call) and hides_by_mask(probe, call.compiled())
 
 
+def _hides_order(probe: Probe, plain: Call, masked: Call) -> bool:
+    """Say whether later steps are hidden by the mask of a call, and by nothing without it."""
+    later, earlier, _, others, _ = shown(probe, masked.compiled())
+    return later and earlier and others and not next(shown(probe, plain.compiled()))
+
+
 def _plain_call(probe: Probe, name: str, reading: Reading) -> Call:
     """Return the call by its arguments alone; of a model without one, `encode` and `decode`."""
     model, wanted = probe.model, ("source", "target")
@@ -300,7 +309,9 @@ def _plain_call(probe: Probe, name: str, reading: Reading) -> Call:
         callable(getattr(model, one, None)) for one in ("encode", "decode")
     ):
         packed = arguments.read_packed(*arguments.unpacked(type(model).forward), reading)
-        return Call(packed or arguments.read(name, signature_of(model), wanted, reading))
+        read = packed or arguments.read(name, signature_of(model), wanted, reading)
+        pairs = () if packed else arguments.taken_in_pairs(type(model).forward, read.tokens)
+        return Call(replace(read, with_lengths=pairs))
     encode, decode = (inspect.signature(getattr(model, one)) for one in ("encode", "decode"))
     first = arguments.read(f"{name}.encode", encode, wanted[:1], reading)
     more = ["source"] * bool({"src", "source"} & {*decode.parameters})  # its padding is hidden

@@ -282,11 +282,12 @@ class Recognition:
         )
 
     def _caller(self, thing: Any, component: str) -> str:
-        """Return the decoder-only model that calls the function `thing`, "" for none.
+        """Return the whole model that calls the function `thing`, "" for none.
 
         Where it makes or applies rotary positions, it may be attention or a layer, too.
         """
-        known = {name: classes for name, (_, classes) in self._language_models.items()}
+        whole = {**self._models, **self._language_models}
+        known = {name: classes for name, (_, classes) in whole.items()}
         for name, one in definitions(self.module) if component == "rotary" else ():
             own = component_named(name, heads=True) or component_guessed(name)
             if _is_class(one) and own in _WITH_POSITIONS:
