@@ -85,7 +85,7 @@ ORDER = edited(
         "",
     ),
     ("tgt_key_padding_mask=hidden", "tgt_key_padding_mask=hidden.roll(1, 1)"),
-    ("def forward(self, src_ids, tgt_ids)", "def forward(self, src_ids, tgt_ids, future_mask=None)"),
+    ("(self, src_ids, tgt_ids)", "(self, src_ids, tgt_ids, future_mask=None)"),
     ("memory, src_ids)", "memory, src_ids, future_mask)"),
 )
 
@@ -103,3 +103,18 @@ def test_optional_mask_that_hides_later_steps_is_given_beside_wrong_padding(
 def test_optional_mask_that_hides_later_steps_is_given_to_a_right_model(tmp_path: Path) -> None:
     right = edited(ORDER, ("hidden.roll(1, 1)", "hidden"))
     assert not broken(adapted(tmp_path, "Translator", right), *CLAUSES)
+
+
+THREE = "self.norm1, self.norm2, self.norm3 = (nn.LayerNorm(adim) for _ in range(3))"
+IN_PLACE = edited(
+    LENGTHS,
+    ("self.feed_forward(self.norm3(ys))", "self.feed_forward(self.norm2(ys))"),
+    (THREE, "self.norm1, self.norm2 = nn.LayerNorm(adim), nn.LayerNorm(adim)"),
+    ("ready = self.norm1(ys)", "ready = self.norm2(ys)"),
+)
+
+
+def test_norm_in_the_place_of_others_is_a_question_that_names_both(tmp_path: Path) -> None:
+    (tmp_path / "own.py").write_text(IN_PLACE)
+    question = asked(f"{tmp_path / 'own.py'}:Seq2SeqTransformer")
+    assert "calls decoders.0.norm2 3 times in one layer" in question

@@ -5,7 +5,7 @@ The class and the function need nothing else of the suite: written adapters cont
 
 import inspect
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from attentest.targets.adapt.encoders.entering import is_norm
 from attentest.targets.adapt.parameters.building import DISTINCT
-from attentest.targets.adapt.reading import Reading, Uncovered
+from attentest.targets.adapt.reading import Reading, Unclear, Uncovered
 from attentest.targets.adapt.wrappers.own_norms import IN_TURN, InTurn
 from attentest.targets.models.inferring import Inferred, probe_of
 from attentest.targets.models.probing import SOURCE_LENGTH, TARGET_LENGTH
@@ -46,6 +46,24 @@ UNTIED_SOURCE = "\n".join(
 """The class and the function as code, for a reproduction or a written adapter."""
 
 _NEAR = 1e-12
+
+_IDLE = (
+    "{} calls {} {} times in one layer, and {} never: one norm is in the place of another, and the "
+    "spec has one for each sublayer. Call each where it is meant, or leave out what is not used, "
+    "and ask again."
+)
+
+
+def demand_own_norms(built: Building, call: Callable[..., Any], name: str) -> None:
+    """Raise Unclear where a layer calls one norm in the place of another that it holds."""
+    probe = probe_of(built, DISTINCT.but(target_vocabulary=DISTINCT.source_vocabulary))
+    counted = CountedNorms(probe.model)
+    try:
+        probe.called(call, *probe.tokens)
+    finally:
+        counted.close()
+    if found := next(counted.in_places_of_others(), None):
+        raise Unclear(_IDLE.format(name, *found))
 
 
 _MEMORY = (
@@ -166,6 +184,13 @@ class CountedNorms:
         both = {SOURCE_LENGTH, TARGET_LENGTH}
         held = (norm for (_, norm), times in self.most.items() if times > 1)
         return next((norm for norm in held if self.lengths[norm] == both), "")
+
+    def in_places_of_others(self) -> Iterator[tuple[str, int, str]]:
+        """Yield a norm that a layer calls often, how often, and one of the layer that is idle."""
+        for (layer, norm), times in self.most.items():
+            if times > 1 and not self._is_innermost(layer, norm):
+                idle = sorted(one for one in self.idle if one.startswith(f"{layer}."))
+                yield from ((norm, times, one) for one in idle)
 
     def _is_innermost(self, layer: str, norm: str) -> bool:
         """Say whether a layer inside of `layer` calls the norm as often."""
