@@ -30,6 +30,17 @@ CLOSE = 1e-6
 """Largest relative difference between the encoded source and that of the reference."""
 
 
+def shown_in_parts(backend: Backend, known: Mapping[str, Value]) -> dict[str, Value]:
+    """Return the options that parts of a model show, where its whole output fits none.
+
+    Its encoder may be that of the reference, or the whole that of a known mistake beside others.
+    `known` are other choices.
+    """
+    found = choices_of_encoder(backend, known)
+    found |= scale_of_one_side(backend, {**known, **found})
+    return {**found, **positions_of_mistakes(backend, {**known, **found})}
+
+
 def choices_of_encoder(backend: Backend, known: Mapping[str, Value]) -> dict[str, Value]:
     """Return the options under which a source is encoded as the reference does it, {} for none.
 
@@ -162,11 +173,14 @@ _DIVISORS: tuple[dict[str, Value], ...] = (
     {"norm_variance": "unbiased", "norm_epsilon_place": "added-to-deviation"},
 )
 """The usual divisors of a norm: that of torch, and the deviation of a row."""
-_TABLES = tuple(
-    f"positional_encoding.{name}"
-    for name in ("exponent-by-column", "cosines-missing", "sines-and-cosines-swapped")
+_TABLES = (
+    "positional_encoding.exponent-by-column",
+    "positional_encoding.cosines-missing",
+    "positional_encoding.sines-and-cosines-swapped",
+    "model.positions-twice",
+    "model.positions-before-the-scale",
 )
-"""Mistakes in the table of positions, as code makes them."""
+"""Mistakes in the table of positions, or in the sum with it, as code makes them."""
 
 _PLACED = ("positional_encoding", "embedding_scale")
 _ONE_SIDE = ("model.positions-on-source-alone", "model.positions-on-target-alone")

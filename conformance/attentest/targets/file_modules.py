@@ -74,7 +74,7 @@ def _folder_at(root: Path) -> "_Folder":
 def importable(path: Path) -> tuple[Path, str]:
     """Return the folder from which the file at `path` can be imported, and the name for that."""
     place = path.resolve()
-    names = [] if place.stem == "__init__" else [place.stem.replace(".", "_")]
+    names = stem = [] if place.stem == "__init__" else [place.stem.replace(".", "_")]
     folder = place.parent
     levels = _levels(place)
     while folder.name.isidentifier() and (
@@ -82,10 +82,10 @@ def importable(path: Path) -> tuple[Path, str]:
         or len(names) <= levels
         or (len(names) > 1 and (folder.parent / "__init__.py").is_file())
     ):
-        names.insert(0, folder.name)
+        names = [folder.name, *names]
         folder = folder.parent
     above = _folder_of_imports(place, folder)
-    return above, ".".join([*folder.relative_to(above).parts, *names])
+    return above, ".".join([*place.parent.relative_to(above).parts, *stem])
 
 
 _MOST = 60
@@ -103,9 +103,11 @@ def _folder_of_imports(file: Path, folder: Path) -> Path:
     """Return the nearest folder from which the imports of `file` can be written.
 
     It is `folder` unless a name that neither this nor what is installed has is one of a folder
-    above; the files of `folder` that are imported count, too.
+    above, or of one between it and `file`, which relative imports may not leave; the files of
+    `folder` that are imported count, too.
     """
     asked, seen = [file], {file}
+    up = file.parents[max(1, _levels(file)) : len(file.relative_to(folder).parts) - 1]
     while asked:
         importing = asked.pop()
         for top in _imported(importing):
@@ -113,9 +115,10 @@ def _folder_of_imports(file: Path, folder: Path) -> Path:
             files = [one for up in places for one in _files_of(up, top) if one not in seen]
             asked += files
             seen |= {*files}
-            if any(_files_of(up, top) for up in places) or _is_known(top):
+            held = {one for up in places for one in _files_of(up, top)}
+            if held - {importing} or _is_known(top, importing):
                 continue
-            above = next((one for one in upwards(folder) if _files_of(one, top)), None)
+            above = next((one for one in (*up, *upwards(folder)) if _files_of(one, top)), None)
             if (above := above or _around(folder, top)) is not None:
                 return above
     return folder
@@ -166,12 +169,13 @@ def python_files(folder: Path, most: int = _MOST) -> list[Path]:
     return found[:most]
 
 
-def _is_known(top: str) -> bool:
-    """Say whether `top` is installed, or of the standard library."""
+def _is_known(top: str, importing: Path) -> bool:
+    """Say whether `top` is installed, or of the standard library, and no name of `importing`."""
     try:
-        return top in sys.stdlib_module_names or importlib.util.find_spec(top) is not None
+        spec = importlib.util.find_spec(top)
     except (ImportError, ValueError):
         return True
+    return top in sys.stdlib_module_names or (spec and spec.origin) not in (None, str(importing))
 
 
 def _imported(file: Path) -> list[str]:
@@ -302,7 +306,7 @@ class _Folder:
             found = importlib.util.find_spec(f"{other.name}.{top}")
             shared = found is not None and found.has_location and _is_shared(top, found)
             return "" if shared else other.name
-        if top in sys.modules or importlib.util.find_spec(top) is not None:
+        if top in sys.modules or _is_known(top, Path(str(asking.get("__file__")))):
             return ""
         homes = (self.name, package)
         return next((one for one in homes if importlib.util.find_spec(f"{one}.{top}")), "")

@@ -50,9 +50,16 @@ def test_divisor_of_variances_shows_in_the_encoder_of_a_mistaken_model():
 BESIDE = {"positional_encoding": "interleaved", "norm_placement": "pre", "norm_epsilon": 1e-6}
 
 
-@pytest.mark.parametrize("mistake", ["exponent-by-column", "cosines-missing"])
+@pytest.mark.parametrize(
+    "mistake",
+    [
+        "positional_encoding.exponent-by-column",
+        "positional_encoding.cosines-missing",
+        "model.positions-twice",
+    ],
+)
 def test_choices_beside_a_wrong_table_of_positions_are_found(mistake):
-    fault = faults()[f"positional_encoding.{mistake}"]
+    fault = faults()[mistake]
     backend = Variant({}, (fault,), Choices.of({**DECLARED, **BESIDE})).backend()
     found = choices_beside_positions(backend, {"output": "logits", "embedding_scale": "sqrt-d"})
     assert {name: found[name] for name in BESIDE} == BESIDE

@@ -63,7 +63,8 @@ def test_model_that_hides_the_padding_is_judged_with_it_anywhere():
 )
 def test_other_wrong_masks_are_detected_beside_visible_padding(edit, tmp_path):
     target = f"{edited('plain_ids.py', tmp_path, HIDDEN, edit)}:Translator"
-    assert attentest.adapted(target).limits.right_padded == ()
+    sides = ("target",) if "memory" in edit[0] else ()  # where order is not hidden, none is assumed
+    assert attentest.adapted(target).limits.right_padded == sides
     assert statuses(target, "formula", "pad-ids", "causality") & FAILING
 
 
@@ -90,3 +91,15 @@ def test_tables_that_are_plain_parameters_show_visible_padding(tmp_path):
     assert attentest.adapted(target).limits.right_padded == ("target",)
     hidden = f"{edited('plain_ids.py', tmp_path, *BARE)}:Translator"
     assert attentest.adapted(hidden).limits.right_padded == ()
+
+
+@pytest.mark.proof
+@pytest.mark.filterwarnings("ignore:enable_nested_tensor")
+def test_line_of_a_visible_source_is_that_of_its_mask_beside_visible_padding(tmp_path):
+    own = ("            tgt_key_padding_mask=tgt == self.tgt_pad_id,\n", "")
+    memory = ("            memory_key_padding_mask=src == self.src_pad_id,\n", "")
+    path = edited("torch_batch_first.py", tmp_path, own, memory)
+    name = (WILD / "torch_batch_first.py").read_text().rpartition("class ")[2].partition("(")[0]
+    location = judge(Bench(attentest.adapted(f"{path}:{name}")), "model.formula").location
+    assert location is not None
+    assert location.step == "decoder.layers.0.cross_attention.masked scores"

@@ -151,20 +151,24 @@ class Inputs:
 
     def source(self, *, padded: bool = False) -> Array:
         """Draw source tokens, with padding where masks are wanted."""
-        return self._tokens(
-            self.lengths.keys, self.sizes.source_vocabulary, self.sizes.source_pad, padded=padded
-        )
+        sizes = self.sizes.source_vocabulary, self.sizes.source_pad
+        padded = padded or self.kind in _WITH_PADDING
+        return self._tokens(self.lengths.keys, *sizes, padded=padded)
 
     def target(self, *, padded: bool = False) -> Array:
-        """Draw target tokens, with padding where masks are wanted."""
-        return self._tokens(
-            self.lengths.queries, self.sizes.target_vocabulary, self.sizes.target_pad, padded=padded
-        )
+        """Draw target tokens, with padding where masks are wanted, and code may hide it."""
+        kind = "none" if "target" in self.subject.limits.right_padded else self.kind
+        sizes = self.sizes.target_vocabulary, self.sizes.target_pad
+        return self._tokens(self.lengths.queries, *sizes, padded=padded or kind in _WITH_PADDING)
 
     def _tokens(self, length: int, vocabulary: int, pad: int, *, padded: bool) -> Array:
         tokens = self.rng.integers(0, vocabulary - 1, size=(self.lengths.batch, length))
         tokens = tokens + (tokens >= pad)
         tokens[1, :3] = (0, vocabulary - 1, 1)
-        if padded or self.kind in ("per-sample", "padding"):
+        if padded:
             tokens[0, -2:] = pad
         return tokens
+
+
+_WITH_PADDING = ("per-sample", "padding")
+"""The kinds of masks of examples whose tokens end with padding."""

@@ -142,8 +142,8 @@ def locate(
 
 def _is_meant(subject: Subject, found: Found) -> bool:
     """Say whether it is a target mask without padding, as the limits of the code have it."""
-    at_end = "target" in subject.limits.right_padded
-    return at_end and found.said.step.name == "target mask" and not found.confirmed
+    at_end = "target" in subject.limits.right_padded and not found.confirmed
+    return at_end and found.said.step.name in ("target mask", "padding mask of the target")
 
 
 def _in_double_precision(subject: Subject, steps: Sequence[Step], known: Known) -> Location | None:

@@ -16,7 +16,13 @@ from types import ModuleType
 from typing import Any, ClassVar
 from weakref import WeakKeyDictionary
 
-from attentest.targets.constants.source import Constants, computed_numbers, numbers_of_calls
+from attentest.targets.constants.source import (
+    LACKING,
+    Constants,
+    computed_numbers,
+    lacking,
+    numbers_of_calls,
+)
 
 
 class Copies:
@@ -195,6 +201,12 @@ def _numbers_around(home: ModuleType, file: str) -> dict[str, Any]:
             with suppress(OSError, SyntaxError, ValueError):
                 for name, value in _numbers_of(Path(one).read_bytes()).items():
                     found.setdefault(name, value)
+    for one in modules:  # other files may lack what they import from a file of data
+        if "__left_out__" in one and (_FOLDERS.get(one["__file__"]) or "").startswith(root):
+            with suppress(OSError, SyntaxError, ValueError):
+                tree = ast.parse(Path(one["__file__"]).read_bytes())
+                for name in lacking(tree, one):
+                    found.setdefault(name, LACKING)
     return found
 
 

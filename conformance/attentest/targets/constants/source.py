@@ -205,13 +205,15 @@ def numbers_of_calls(home: ModuleType) -> dict[str, int]:
 def lacking(tree: ast.Module, held: Collection[str]) -> list[str]:
     """Return the names that the classes of a file read and that it assigns, but does not hold.
 
-    They are assigned where the file is run as a script alone, or by a statement that fails.
+    They are assigned where the file is run as a script alone, or by a statement that fails, as an
+    import of a name that another file gets from its data.
     """
+    nodes = list(ast.walk(tree))
     stored = {
-        one.id
-        for one in ast.walk(tree)
-        if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)
+        one.id for one in nodes if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)
     }
+    imports = [one for one in nodes if isinstance(one, ast.ImportFrom)]
+    stored |= {name.asname or name.name for one in imports for name in one.names}
     classes = ast.Module([one for one in tree.body if isinstance(one, ast.ClassDef)], [])
     read = {*_globals(compile(classes, "", "exec"))}
     return sorted((stored & read) - {*held})

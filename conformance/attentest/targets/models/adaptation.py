@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from attentest.analysis.encoded import choices_of_encoder, positions_of_mistakes, scale_of_one_side
+from attentest.analysis.encoded import shown_in_parts
 from attentest.analysis.identify import Finding, identify
 from attentest.targets.adapt import trust
 from attentest.targets.adapt.advice.head_numbers import with_number_of_heads
@@ -35,6 +35,7 @@ from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.adapt.reading import Reading, Unclear
 from attentest.targets.adapt.ungiven import sentence
 from attentest.targets.adapt.unspecified.assignments import demand_assignment
+from attentest.targets.adapt.wrappers.own_heads import OfAllHeads
 from attentest.targets.adapt.wrappers.own_norms import InTurn
 from attentest.targets.comments import comments_on_masks
 from attentest.targets.constants.models import demand_effect, demand_explanation
@@ -56,6 +57,7 @@ from attentest.targets.models.questions.lengths import inferred_of_equal_lengths
 from attentest.targets.models.recognition import is_whole, makes_models
 from attentest.targets.models.surrounded import OUTSIDE, Surrounded
 from attentest.targets.models.tables.fixed_rows import with_free_rows
+from attentest.targets.models.tables.head_matrices import with_own_parameters
 from attentest.targets.models.tables.mapping import table_of
 from attentest.targets.models.tables.norms_in_turn import with_own_norms
 from attentest.targets.models.tables.one_table import (
@@ -64,7 +66,6 @@ from attentest.targets.models.tables.one_table import (
     shared_positions,
     without_rows,
 )
-from attentest.targets.models.tables.single_numbers import with_columns
 from attentest.targets.models.tables.vocabularies import Vocabulary
 from attentest.targets.models.trials import Building
 from attentest.targets.models.written import Adapter
@@ -137,12 +138,12 @@ def adapt_model(
     """
     with undisturbed():
         built = with_free_rows(building(thing, name, reading))
-        built = built if reading.strict else with_columns(built)
+        built = built if reading.strict else with_own_parameters(built)
         one_vocabulary = DISTINCT.but(target_vocabulary=DISTINCT.source_vocabulary)
         least = least_width(built, one_vocabulary, name, "the classes of its parts, one by one")
         built, inferred = _inferred(built, name, _documentation(thing), reading)
         demand_effect(built, inferred, name)
-        built = built if reading.strict else with_own_norms(built, inferred)
+        built = with_own_norms(built, inferred, name, reading)
         found, whole = table_of(built, inferred, name), built
         if shared := shared_positions(built, found):
             if reading.strict:
@@ -279,19 +280,17 @@ def _measured(adapter: Adapter, found: FoundTable, reading: Reading) -> AdaptedW
     if single:
         adapter, findings = replace(adapter, limits=single[0]), single[1]
     explained = trust.explained(findings)
-    demand_explanation(adapter.building, explained, reading, adapter.name)
     demand_assignment(found, explained, reading, adapter.name)
     inferred = {**_kind_of_output(adapter), **adapter.choices, **measured(findings)}
     if not explained:
-        inferred |= choices_of_encoder(_backend(adapter, ()), inferred)
         inferred |= _scale_of_logits(adapter) if "logit_scale" not in inferred else {}
-        inferred |= scale_of_one_side(_backend(adapter, ()), inferred)
-        inferred |= positions_of_mistakes(_backend(adapter, ()), inferred)
+    shown = {} if explained else shown_in_parts(_backend(adapter, ()), inferred)
+    inferred |= shown
+    demand_explanation(adapter.building, explained or bool(shown), reading, adapter.name)
     choices = declared_choices(inferred, reading)
     if not reading.strict:
         limits = with_rounded_heads(_backend(adapter, ()), choices, explained)
         adapter = replace(adapter, limits=limits)
-    fixed = of_limits(adapter.limits)
     outside = OUTSIDE if adapter.is_surrounded else ()
     own = {name: one for name, one in choices.items() if name not in outside}
     if ONE_TABLE in adapter.building.doubts:
@@ -300,7 +299,7 @@ def _measured(adapter: Adapter, found: FoundTable, reading: Reading) -> AdaptedW
     unhidden = [TARGET_PADS] * adapter.inferred.right_padded
     known = assumed_of_call(own, reading, "model", adapter.building)
     is_single = bool(single) or _is_widened(adapter)
-    assumptions = (*order, *unhidden, *known, *[SINGLE] * is_single, *fixed)
+    assumptions = (*order, *unhidden, *known, *[SINGLE] * is_single, *of_limits(adapter.limits))
     said = (
         f"{adapter.name} is judged as model",
         *assumptions,
@@ -386,7 +385,7 @@ def _backend(adapter: Adapter, said: tuple[str, ...]) -> AdaptedWhole:
         "TorchBackend": TorchBackend,
     }
     exec(adapter.body(), space)
-    for one in (Surrounded, Vocabulary, InTurn):  # the copy in the body is in no module: no pickle
+    for one in (Surrounded, Vocabulary, InTurn, OfAllHeads):  # a copy in no module: no pickle
         space[one.__name__] = one
     made: TorchBackend = space["backend"]
     return AdaptedWhole(

@@ -3,13 +3,14 @@
 import ast
 import inspect
 import re
+import sys
 import textwrap
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from attentest.targets.adapt.components import squashed
-from attentest.targets.adapt.names import OFF, ROLES
+from attentest.targets.adapt.names import OFF, ROLES, words
 from attentest.targets.adapt.reading import Reading, Unclear
 from attentest.targets.language_models.argument_names import LABELS
 
@@ -28,6 +29,14 @@ _OF_TOKENS = re.compile(r"(attention|attn|key)?(pad|padding)?masks?$|(pad|paddin
 _LENGTHS = re.compile(r"(lens|lengths|(?!max|min|seq|beam|gen)[a-z]+(len|lens|length|lengths))$")
 _PAD_ID = re.compile(r"(pad|padding|[a-z]+pad)(id|ids|idx|index|token|tokenid|value)$")
 """The names of an id of padding that a call takes, as `src_pad_idx`."""
+FEATURES = frozenset(
+    words(
+        "features feats inputfeatures inputvalues speech mel mels melspec spectrogram spectrograms "
+        "spec audio waveform waveforms wav fbank fbanks frames signal signals pixelvalues image "
+        "images pixels video videos"
+    )
+)
+"""The names of inputs that are sounds or images, and no token ids."""
 LENGTH = "length"
 """The last word of the role of an argument that says how long the sequences of a side are."""
 
@@ -49,7 +58,8 @@ class Arguments:
     `tokens` maps "source" and "target" (and "memory", for a method) to arguments, `masks` each
     mask argument to its role (see :mod:`forms`), and `fixed` arguments to constants. `packed` is
     the one argument that holds all tokens, "" where each input has its own: they are its places.
-    `labels` is the optional argument of the tokens of a loss, "" for none.
+    `labels` is the optional argument of the tokens of a loss, "" for none. Those `with_lengths` get
+    the tokens and how many there are in each row, as a pair.
     """
 
     tokens: Mapping[str, str]
@@ -59,6 +69,7 @@ class Arguments:
     positional: Collection[str] = ()
     packed: str = ""
     labels: str = ""
+    with_lengths: Collection[str] = ()
 
     @property
     def takes_pads(self) -> bool:
@@ -66,9 +77,15 @@ class Arguments:
         return any(isinstance(one, PadId) for one in self.fixed.values())
 
     @property
+    def takes_one_pad(self) -> bool:
+        """Whether it is given one id of padding, which is that of both sides."""
+        return len({one.side for one in self.fixed.values() if isinstance(one, PadId)}) == 1
+
+    @property
     def words(self) -> str:
         """The argument for each role, in one phrase."""
-        phrases = [f"{role}={own}" for role, own in self.tokens.items()]
+        pairs = dict.fromkeys(self.with_lengths, " and its lengths")
+        phrases = [f"{role}{pairs.get(own, '')}={own}" for role, own in self.tokens.items()]
         phrases += [
             f"{role}{'' if role.endswith(LENGTH) else ' mask'}={own}"
             for own, role in self.masks.items()
@@ -148,6 +165,31 @@ def unpacked(forward: Any) -> tuple[str, tuple[str, ...]]:
             names = tuple(part.id for part in parts if isinstance(part, ast.Name))
             return (own[0], names) if len(names) == len(parts) else ("", ())
     return "", ()
+
+
+def taken_in_pairs(forward: Any, tokens: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the `tokens` that a call takes apart as `x[0]` and `x[1]`: they come with lengths.
+
+    They are used in no other way before one is bound again, as by `x = x[0]`.
+    """
+    try:
+        body = ast.parse(textwrap.dedent(inspect.getsource(forward)))
+    except (OSError, SyntaxError, TypeError):
+        return ()
+    return tuple(own for own in tokens.values() if _is_taken_in_pairs(body, own))
+
+
+def _is_taken_in_pairs(body: ast.AST, own: str) -> bool:
+    names = [one for one in ast.walk(body) if isinstance(one, ast.Name) and one.id == own]
+    bound = [one.lineno for one in names if isinstance(one.ctx, ast.Store)]
+    end = min(bound, default=sys.maxsize)
+    places = {
+        id(one.value): getattr(one.slice, "value", None)
+        for one in ast.walk(body)
+        if isinstance(one, ast.Subscript)
+    }
+    used = [one for one in names if isinstance(one.ctx, ast.Load) and one.lineno <= end]
+    return {places.get(id(one)) for one in used} == {0, 1}
 
 
 def read_packed(packed: str, parts: Sequence[str], reading: Reading) -> Arguments | None:

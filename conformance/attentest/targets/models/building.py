@@ -14,14 +14,12 @@ from itertools import islice, product
 from types import SimpleNamespace
 from typing import Any
 
+import torch
 from torch import nn
 
 from attentest.targets.adapt.components import component_named, part_named, squashed
-from attentest.targets.adapt.fillings import filling_of, is_head_width, is_no_number
-from attentest.targets.adapt.losses.names import LOSS_SIZES
+from attentest.targets.adapt.fillings import is_head_width, is_no_number
 from attentest.targets.adapt.names import (
-    ACTIVATION,
-    EPSILON,
     HEAD_WIDTH,
     ON,
     RATIO,
@@ -46,19 +44,19 @@ from attentest.targets.constants.numbers_read import HEAD_WIDTH_CODE
 from attentest.targets.kernels import demand_runnable
 from attentest.targets.language_models.construction.plain_values import words_for
 from attentest.targets.language_models.construction.uses import codes_by_use
-from attentest.targets.models.configurations import Configurations, called_once
+from attentest.targets.models.configurations import Configurations, called_once, usual
 from attentest.targets.models.size_names import (
     NO_TOKEN,
-    is_factor,
     is_no_size,
     is_pad_id,
     is_special_id,
     is_width,
+    side_of,
     size_by_words,
     sizes_named,
 )
 from attentest.targets.models.tables.vocabularies import Vocabulary, with_vocabularies
-from attentest.targets.models.trials import Building, around, factor_doubts, trial
+from attentest.targets.models.trials import BIASED, Building, around, factor_doubts, trial
 from attentest.targets.neighbours import named_builders
 from attentest.targets.signatures import constructor_arguments, is_accelerator
 
@@ -78,12 +76,16 @@ def building(thing: Callable[..., Any], name: str, reading: Reading) -> Building
     """Return how the model that `thing` makes is built; Unclear where no way fits."""
     home = sys.modules.get(thing.__module__)
     own = {name.partition(".")[0]: thing}
-    made = {one.__name__: one for one in (SimpleNamespace, Vocabulary)}
+    made = {one.__name__: one for one in (SimpleNamespace, Vocabulary, torch)}
     space = {**made, **(vars(home) if home else {}), **own}
     if "." in name:
         space = {**made, **(dict(vars(home)) if home else {name: thing})}
     space = {**settings_near(thing), **space}
-    plain = _fitting(_Options(space, reading, thing), thing, name)
+    plain: Building | str | Unclear
+    try:
+        plain = _fitting(_Options(space, reading, thing), thing, name)
+    except Unclear as unrunnable:  # a constant may be lacking
+        plain = unrunnable
     if isinstance(plain, Building) and not _CONSTANT - plain.known:
         return plain
     for values in size_constants(thing, reading, getattr(plain, "known", frozenset())):
@@ -93,7 +95,7 @@ def building(thing: Callable[..., Any], name: str, reading: Reading) -> Building
             return dataclasses.replace(found, doubts=(*found.doubts, assumed_of(values)))
     if isinstance(plain, Building):
         return plain
-    raise Unclear(plain)
+    raise plain if isinstance(plain, Unclear) else Unclear(plain)
 
 
 _CONSTANT = {"d_model", "heads", "layers"}
@@ -217,6 +219,9 @@ class _Options:
         if size in SIZES:
             yield f"sizes.{size}"
             return
+        if parameter.annotation is nn.Embedding:
+            yield f"torch.nn.Embedding(sizes.{side_of(name, side)}_vocabulary, sizes.d_model)"
+            return
         inner = self._inner(own, parameter, side)
         made = self._made(*inner) if inner else []
         yield from made
@@ -298,7 +303,7 @@ class _Options:
             if squashed(name) in HEAD_WIDTH:
                 return HEAD_WIDTH_CODE
             held = [squashed(one) for one in (name, *known)]
-            return next(self._sizes(squashed(name), held, ""), None) or _usual(name)
+            return next(self._sizes(squashed(name), held, ""), None) or usual(name)
 
         one_vocabulary = DISTINCT.but(target_vocabulary=DISTINCT.source_vocabulary)
         try:
@@ -354,6 +359,8 @@ class _Options:
     def question(self, thing: Any, name: str, first: str, failure: str) -> str:
         """Return the question where nothing fits."""
         demand_runnable(name, failure, thing)
+        if BIASED in failure:
+            return f"{name} is not judged as model: {failure}."
         unknown = [
             own
             for own, one in constructor_arguments(thing).items()
@@ -376,20 +383,3 @@ _PLAIN = (int, float, bool, str, "int", "float", "bool", "str")
 """The annotations of what is no part, as in `embedding: int = 128`, a width."""
 _VOCABULARY_SIZES = ("source_vocabulary", "target_vocabulary")
 _SOME = ("d_model", "heads", "layers", "d_ff", "max_length", *_VOCABULARY_SIZES, "dropout")
-
-
-def _usual(name: str) -> str | None:
-    """Return the expression of a setting that is no size, None for one that nothing says."""
-    required = inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY)
-    if squashed(name) in EPSILON:
-        return "1e-6"
-    if is_factor(squashed(name)):
-        return "4"
-    if "smooth" in squashed(name) and squashed(name) in LOSS_SIZES:
-        return "0.0"  # its loss is judged by itself
-    if is_special_id(squashed(name)):
-        return NO_TOKEN
-    if squashed(name) in ACTIVATION:
-        return repr("relu")  # in settings it is the key of a table, or the name of a function
-    found = filling_of(name, required, "model", Reading(), ())
-    return None if found is None or found.code else repr(found.value(DISTINCT))

@@ -15,6 +15,10 @@ FILLED = (
 )
 
 
+_LENGTH = "{}_keep.sum(1)"
+"""The number of tokens in each row of an input."""
+
+
 @dataclass(frozen=True)
 class Conventions:
     """The conventions of a model besides the names of its arguments.
@@ -104,7 +108,14 @@ class Call:
         """The inputs whose padding is said by lengths."""
         roles = self.every_argument.masks
         given = [own for own, form in self.conventions.masks.items() if form.meaning == LENGTHS]
-        return tuple(dict.fromkeys(roles[own].partition(" ")[0] for own in given))
+        sides = [roles[own].partition(" ")[0] for own in given]
+        return tuple(dict.fromkeys([*sides, *self._pairs]))
+
+    @property
+    def _pairs(self) -> list[str]:
+        """The inputs that come with their lengths in one argument."""
+        own = self.arguments
+        return [role for role, name in own.tokens.items() if name in own.with_lengths]
 
     def source(self, *, raw: bool = False) -> str:
         """Return the source of the function; a `raw` one returns what the model returns."""
@@ -136,7 +147,9 @@ class Call:
                         f"{side} = torch.nn.functional.pad({side}, (0, {missing}), "
                         f"value=model.pads[{number}])"
                     )
-        codes = " ".join(form.code for form in how.masks.values())
+        codes = " ".join(
+            [*(form.code for form in how.masks.values()), *map(_LENGTH.format, self._pairs)]
+        )
         for number, side in enumerate(("source", "target")):
             if f"{side}_keep" in codes:
                 keep = f"{side}_keep = {side} != model.pads[{number}]"
@@ -199,7 +212,8 @@ class Call:
             return
         for role, own in arguments.tokens.items():
             own_turn = "" if role == "memory" and self.encoding else turn
-            yield own, f"{role}{own_turn}"
+            pair = f"({role}{own_turn}, {_LENGTH.format(role)})"
+            yield own, pair if own in arguments.with_lengths else f"{role}{own_turn}"
         for own in arguments.masks:
             if own in self.conventions.masks:
                 yield own, self.conventions.masks[own].code

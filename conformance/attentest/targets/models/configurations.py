@@ -10,10 +10,19 @@ from typing import Any
 import torch
 
 from attentest.targets.adapt.components import squashed
+from attentest.targets.adapt.fillings import filling_of
+from attentest.targets.adapt.losses.names import LOSS_SIZES
+from attentest.targets.adapt.names import ACTIVATION, EPSILON
 from attentest.targets.adapt.objects.configuration import Fields, fields_read
+from attentest.targets.adapt.parameters.building import DISTINCT
+from attentest.targets.adapt.reading import Reading
+from attentest.targets.models.size_names import NO_TOKEN, is_factor, is_special_id
 
 _MOST = 6
 """Limit of the fields of one configuration that nothing says."""
+
+_MAY_BE_GROUPS = ("model", "embedding", "encoder", "decoder", "hidden", "attention")
+"""Names of fields that say a size, and may be those of a configuration: `config["model"]`."""
 
 _SWITCH = re.compile("(use|is|has|do|with|enable|allow)_")
 """The first words of names of switches."""
@@ -27,13 +36,15 @@ class Configurations:
     """The ways to make one configuration: `build` reads it, `fill` says its fields by their names.
 
     A field that nothing says is a configuration itself where fields of it are read, and a switch
-    where its truth is asked for, and nothing else. `switches` are the expressions of those.
+    where its truth is asked for, and nothing else. `switches` are the expressions of those, and
+    `groups` are fields that are configurations though their names say a size.
     """
 
     build: Callable[[Any], Any]
     fill: Callable[[str, Mapping[str, str]], str | None]
     value: Callable[[str], Any]
     switches: list[str] = field(default_factory=list)
+    groups: list[str] = field(default_factory=list)
 
     def expressions(self) -> Iterator[str]:
         """Yield the expressions, the likeliest first."""
@@ -78,12 +89,25 @@ class Configurations:
         unknown: dict[str, Fields[str]] = {}
         fields = self._read(unknown)
         while fields.lacking and fields.lacking not in unknown and len(unknown) < _MOST:
-            unknown[fields.lacking] = Fields(lambda name: self.fill(name, {}), self.value)
+            unknown[fields.lacking] = self._stand_in()
             fields = self._read(unknown)
+        for name in [one for one in _MAY_BE_GROUPS if one in fields.found]:
+            self.groups.append(name)
+            read = self._read({**unknown, name: (group := self._stand_in())})
+            if group.found:
+                unknown[name], fields = group, read
+            else:
+                self.groups.remove(name)
         return unknown
 
+    def _stand_in(self) -> Fields[str]:
+        return Fields(lambda name: self.fill(name, {}), self.value)
+
     def _read(self, unknown: Mapping[str, Fields[str]]) -> Fields[str]:
-        return fields_read(self.build, self.fill, self.value, unknown)
+        def fill(name: str, known: Mapping[str, str]) -> str | None:
+            return None if name in self.groups else self.fill(name, known)
+
+        return fields_read(self.build, fill, self.value, unknown)
 
 
 def _holds(one: Fields[str]) -> bool:
@@ -112,3 +136,20 @@ def called_once(model: Any) -> None:
     taken = signature(model.forward).parameters.values()
     required = [one for one in taken if one.default is Parameter.empty]
     model(*[torch.ones(2, 5, dtype=torch.int64) for _ in required])
+
+
+def usual(name: str) -> str | None:
+    """Return the expression of a setting that is no size, None for one that nothing says."""
+    required = Parameter(name, Parameter.KEYWORD_ONLY)
+    if squashed(name) in EPSILON:
+        return "1e-6"
+    if is_factor(squashed(name)):
+        return "4"
+    if "smooth" in squashed(name) and squashed(name) in LOSS_SIZES:
+        return "0.0"  # its loss is judged by itself
+    if is_special_id(squashed(name)):
+        return NO_TOKEN
+    if squashed(name) in ACTIVATION:
+        return repr("relu")  # in settings it is the key of a table, or the name of a function
+    found = filling_of(name, required, "model", Reading(), ())
+    return None if found is None or found.code else repr(found.value(DISTINCT))

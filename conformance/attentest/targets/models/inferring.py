@@ -1,18 +1,17 @@
 """The inference of how a whole model is called: arguments by names, the rest by probing calls."""
 
 import inspect
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import islice, product
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from attentest.targets.adapt.encoders.seen import FIXED_LENGTH
 from attentest.targets.adapt.parameters.building import DISTINCT
 from attentest.targets.adapt.probing import undisturbed
-from attentest.targets.adapt.reading import Reading, Unclear, Uncovered
+from attentest.targets.adapt.reading import Reading, Unclear
 from attentest.targets.kernels import demand_runnable
 from attentest.targets.models import arguments
 from attentest.targets.models.calling import FILLED, Call, Conventions
@@ -48,10 +47,12 @@ from attentest.targets.models.probing import (
 )
 from attentest.targets.models.questions.hiding import (
     demand_masks,
+    demand_own_tokens,
     demand_padding,
     demand_values,
     ungiven_of,
 )
+from attentest.targets.models.questions.inputs import demand_tokens
 from attentest.targets.models.results import fitted
 from attentest.targets.models.surrounded import signature_of
 from attentest.targets.models.trials import Building
@@ -120,29 +121,6 @@ _FIXED_PRECISION = (
     " It is called in float64, and a line that fixes float32 cannot join the two: take the "
     "precision of its input there."
 )
-_NO_TEXT = (
-    "{} hands one of its inputs to a convolution, {}, and not to a table of words: it is none of "
-    "tokens, as of sounds or images. Whole models of text alone are judged. Its parts can be "
-    "judged one by one. What is judged, and what is not: docs/what-is-judged.md"
-)
-
-
-def _convolved(model: nn.Module, call: Callable[[], object]) -> str:
-    """Return the first convolution of `model` that gets tokens in a call, "" for none."""
-    found: list[str] = []
-
-    def entered(path: str, _: nn.Module, inputs: tuple[object, ...]) -> None:
-        if any(isinstance(one, Tensor) and not one.is_floating_point() for one in inputs):
-            found.append(path)
-
-    kinds = (nn.Conv1d, nn.Conv2d, nn.Conv3d)
-    held = [(path, one) for path, one in model.named_modules() if isinstance(one, kinds)]
-    hooks = [one.register_forward_pre_hook(partial(entered, path)) for path, one in held]
-    if hooks:
-        call()
-    for hook in hooks:
-        hook.remove()
-    return found[0] if found else ""
 
 
 def infer(built: Building, name: str, doc: str, reading: Reading) -> Inferred:
@@ -154,6 +132,9 @@ def infer(built: Building, name: str, doc: str, reading: Reading) -> Inferred:
     probe = probe_of(built, sizes)
     plain_call = _plain_call(probe, name, reading)
     read = plain_call.every_argument
+    if read.takes_one_pad and not knows:
+        sizes = sizes.but(target_pad=sizes.source_pad)
+        probe = probe_of(built, sizes)
     not_fixed = probe
     call, score, failure = _likeliest(probe, plain_call, doc, reading)
     if read.masks and -1 < score < SURE and "heads" in built.known:
@@ -176,8 +157,9 @@ def infer(built: Building, name: str, doc: str, reading: Reading) -> Inferred:
     if call is not None and call.conventions.filled:
         call = call if score == SURE and hides_filling(probe, call.compiled()) else None
     if call is None:
-        if path := _convolved(probe.model, lambda: _best(probe, plain_call, iter([{}]))):
-            raise Uncovered(_NO_TEXT.format(name, path))
+        demand_tokens(
+            name, probe.model, read, failure, lambda: _best(probe, plain_call, iter([{}]))
+        )
         demand_runnable(name, failure, type(probe.model))
         if _NO_PART in failure and (makers := named_builders(type(probe.model))):
             raise Unclear(_OF_PARTS.format(name, failure, makers))
@@ -202,7 +184,10 @@ def infer(built: Building, name: str, doc: str, reading: Reading) -> Inferred:
         masked_call, found, _ = _best(probe, plain_call, given)
         if masked_call is not None and found >= score:
             named = {*read.masks} & {*reading.arguments.values()}
-            call = masked_call if named or _hides_source(probe, masked_call) else call
+            is_of_order = call is not None and _hides_order(probe, call, masked_call)
+            call = (
+                masked_call if named or is_of_order or _hides_source(probe, masked_call) else call
+            )
     if read.masks and not call.conventions.masks and score < SURE:
         raise Unclear(
             f"{name} takes {' and '.join(read.masks)}, and no form of mask that was tried shows "
@@ -210,14 +195,17 @@ def infer(built: Building, name: str, doc: str, reading: Reading) -> Inferred:
             f"which mask an argument is with --argument source_mask=NAME or target_mask=NAME, or "
             f"leave it out with --give {next(iter(read.masks))}=None."
         )
+    if not reading.anyway:
+        demand_own_tokens(probe, call, name)
     if not call.conventions.masks and not reading.anyway:
         demand_masks(probe, call, name)
         demand_values(probe, call, name)
         if not knows:
             demand_padding(probe, call, name)
     masked = any("keep" in form.code for form in call.conventions.masks.values())
-    masked = masked or read.takes_pads
-    pads = "call" if masked else {2: "both", 1: "one"}.get(len(knows), "fixed")
+    masked = masked or bool(read.with_lengths) or (read.takes_pads and not read.takes_one_pad)
+    known = 1 if read.takes_one_pad else len(knows)
+    pads = "call" if masked else {2: "both", 1: "one"}.get(known, "fixed")
     meant = said_of_masks(read, doc, reading)
     against = demand_documented_masks(name, call.conventions.masks, meant)
     masks = tuple(_of_masks(call, score, against))
@@ -290,22 +278,28 @@ _OF_PARTS = (
 
 
 def _leaves_target_pads(probe: Probe, call: Call) -> bool:
-    """Say whether the target's padding alone is not hidden, where no argument is given to hide it.
+    """Say whether the target's padding is not hidden, where no argument is given to hide it.
 
-    Later steps are hidden, and so is the padding of the source: at the end of a target, padding
-    reaches no real step then.
+    Later steps are hidden: at the end of a target, padding reaches no real step then.
     """
     read, codes = call.every_argument, [form.code for form in call.conventions.masks.values()]
     if "target padding" in read.masks.values() or any("target_keep" in one for one in codes):
         return False
     found = call.compiled()
-    *others, hidden = shown(probe, found)
-    return all(others) and not hidden and takes_pads_for_tokens(probe, found, "target")
+    later, earlier, _, others, hidden = shown(probe, found)  # the source's may be a mistake of it
+    is_causal = later and earlier and others
+    return is_causal and not hidden and takes_pads_for_tokens(probe, found, "target")
 
 
 def _hides_source(probe: Probe, call: Call) -> bool:
     """Say whether all but the padding of the target is hidden, that of the source by a mask."""
     return _leaves_target_pads(probe, call) and hides_by_mask(probe, call.compiled())
+
+
+def _hides_order(probe: Probe, plain: Call, masked: Call) -> bool:
+    """Say whether later steps are hidden by the mask of a call, and by nothing without it."""
+    later, earlier, _, others, _ = shown(probe, masked.compiled())
+    return later and earlier and others and not next(shown(probe, plain.compiled()))
 
 
 def _plain_call(probe: Probe, name: str, reading: Reading) -> Call:
@@ -315,7 +309,9 @@ def _plain_call(probe: Probe, name: str, reading: Reading) -> Call:
         callable(getattr(model, one, None)) for one in ("encode", "decode")
     ):
         packed = arguments.read_packed(*arguments.unpacked(type(model).forward), reading)
-        return Call(packed or arguments.read(name, signature_of(model), wanted, reading))
+        read = packed or arguments.read(name, signature_of(model), wanted, reading)
+        pairs = () if packed else arguments.taken_in_pairs(type(model).forward, read.tokens)
+        return Call(replace(read, with_lengths=pairs))
     encode, decode = (inspect.signature(getattr(model, one)) for one in ("encode", "decode"))
     first = arguments.read(f"{name}.encode", encode, wanted[:1], reading)
     more = ["source"] * bool({"src", "source"} & {*decode.parameters})  # its padding is hidden

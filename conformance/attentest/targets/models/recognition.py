@@ -27,20 +27,20 @@ from attentest.targets.adapt.names import ROLES
 from attentest.targets.adapt.parameters.building import DISTINCT, RATIOS
 from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.adapt.reading import Reading, Unclear
-from attentest.targets.adapt.training.in_files import component_in_file
+from attentest.targets.adapt.training.in_files import component_in_file, decodes_text
 from attentest.targets.constants.copies import is_copy_of
 from attentest.targets.definitions import definitions
 from attentest.targets.language_models.construction import building as language_models
 from attentest.targets.language_models.construction.makers import makes_modules
 from attentest.targets.language_models.recognition import has_parts_to_judge, is_language_model
 from attentest.targets.libraries import library_of_class
+from attentest.targets.models.arguments import FEATURES
 from attentest.targets.models.building import building
-from attentest.targets.models.size_names import sizes_named
+from attentest.targets.models.size_names import size_by_words, sizes_named
 from attentest.targets.searches.stand_in import names
 from attentest.targets.signatures import without_forward
 from attentest.targets.unjudged import embeds_images, is_head, looks_like
 
-_SIDES = ("source", "target")
 _SURE = ("decoderinputids", "decoderinput", "tgtids", "trgids", "targetids")
 """Arguments that only a whole model has."""
 _OF_FUNCTIONS = ("attention", "layer_norm", "rms_norm", "feed_forward", "loss")
@@ -85,10 +85,11 @@ def is_whole(name: str, thing: Any) -> bool:
     parameters = inspect.signature(thing.forward).parameters
     required = [one for one in parameters.values() if one.default is inspect.Parameter.empty]
     generates = said == "generator" and len(required) > 2  # a generator gets the states alone
-    if said and not generates:
+    if said and not generates and not _has_two_vocabularies(thing):
         return said == "model"
     own = {squashed(one) for one in parameters}
-    sided = all(own & set(ROLES[side]) for side in _SIDES)
+    sides = {*ROLES["source"], *FEATURES}, {*ROLES["target"]}
+    sided = all(own & names for names in sides)
     if len(required) < 3 and not sided:  # the object itself is one of them
         return False
     try:
@@ -100,6 +101,13 @@ def is_whole(name: str, thing: Any) -> bool:
         )
     except Unclear:
         return sided and not own.isdisjoint(_SURE)  # what cannot be built is asked about as that
+
+
+def _has_two_vocabularies(thing: type[nn.Module]) -> bool:
+    """Say whether a class takes a vocabulary of each side, and sizes of layers, by their names."""
+    own = [squashed(one) for one in inspect.signature(thing).parameters]
+    sizes = {next(sizes_named(one, own, ""), "") or size_by_words(one, "") for one in own}
+    return sizes.issuperset(("source_vocabulary", "target_vocabulary", "d_model", "heads"))
 
 
 def _is_stacked(thing: type[nn.Module], known: Collection[str]) -> bool:
@@ -132,7 +140,8 @@ class Recognition:
             return {"component": "", "inside": inside}
         if makes_models(name, thing):
             named = inspect.unwrap(thing).__code__.co_names
-            is_judged = any(one in named for one in self._language_models)
+            held = {*self._language_models, *(() if name in self._models else self._models)}
+            is_judged = any(one in named for one in held)
             return {"component": "" if is_judged else "model"}  # its class is judged by itself
         if makes_several(name, thing, Reading()):
             return {"component": "target_mask"}
@@ -146,6 +155,8 @@ class Recognition:
             made = self._makers.get(name, inside)
             return {"component": "", "inside": made} if made in bodies else {"component": "model"}
         component = as_layer(component_named(name), thing)
+        if decodes_text(component or component_guessed(name), thing):
+            return {"component": ""}
         if embeds_images(component or component_guessed(name), thing):
             return {"component": "", "inside": inside, "looks": "image"}
         if component and inspect.isfunction(thing):
@@ -272,11 +283,12 @@ class Recognition:
         )
 
     def _caller(self, thing: Any, component: str) -> str:
-        """Return the decoder-only model that calls the function `thing`, "" for none.
+        """Return the whole model that calls the function `thing`, "" for none.
 
         Where it makes or applies rotary positions, it may be attention or a layer, too.
         """
-        known = {name: classes for name, (_, classes) in self._language_models.items()}
+        whole = {**self._models, **self._language_models}
+        known = {name: classes for name, (_, classes) in whole.items()}
         for name, one in definitions(self.module) if component == "rotary" else ():
             own = component_named(name, heads=True) or component_guessed(name)
             if _is_class(one) and own in _WITH_POSITIONS:

@@ -10,6 +10,10 @@ from attentest.targets.adapt.parameters.words import HEAD, words
 from attentest.targets.models.calling import Call, Conventions
 from attentest.targets.models.probing import Probe, ignores_source
 
+ONE_NUMBER = (
+    ": it is one number, as a loss. The output is what is judged: let the call return it too, as "
+    "in a tuple, or name the classes of its parts, one by one"
+)
 PROJECT = "project"
 """The method that maps states to the vocabulary, in models that are called by their methods."""
 
@@ -31,7 +35,9 @@ def fitted(probe: Probe, call: Call) -> Call | str:
         return result
     found = list(_fitting(probe, call, result, fired))
     if not found:
-        return "its result holds no tensor of the shape (B, T, vocabulary)"
+        held = [one for _, one, _ in parts_of(result)]
+        is_loss = bool(held) and all(one.numel() == 1 for one in held)
+        return "its result holds no tensor of the shape (B, T, vocabulary)" + ONE_NUMBER * is_loss
     logits = [one for one in found if not (one.conventions.generator or one.conventions.tied)]
     if logits or len(found) == 1:
         return (logits or found)[0]

@@ -113,6 +113,12 @@ def is_no_size(own: str, parameter: inspect.Parameter) -> bool:
     return is_part or bool({"path", "file", "filename", "dir", "folder"} & {*words_of(own)})
 
 
+def side_of(name: str, side: str) -> str:
+    """Return "target" for an argument that is the target's by its name, or by `side`."""
+    is_target = side == "decoder" or any(mark in name for mark in _TARGET)
+    return "target" if is_target else "source"
+
+
 def sizes_named(name: str, held: Collection[str], side: str) -> Iterator[str]:
     """Yield the sizes that an argument called `name` may be, beside the arguments `held`."""
     if "pad" in name and "mask" not in name:

@@ -68,6 +68,20 @@ class Building:
         return HEAD_WIDTH_CODE in self.expression
 
 
+BIASED = (
+    "with a number for each head, as the relative positions of T5 are, and whole models with those "
+    "are not judged: name the class of its attention"
+)
+
+
+def _holder(model: nn.Module, rows: int, width: int) -> str:
+    """Return the name of the class of modules that hold a table of so many rows."""
+    for path, one in model.named_modules():
+        if isinstance(one, nn.Embedding) and tuple(one.weight.shape) == (rows, width):
+            return type(model.get_submodule(path.rpartition(".")[0])).__name__
+    return ""
+
+
 def trial(built: Building, *, shared: bool = False) -> str:
     """Return why `built` cannot be what is meant, "" where it can.
 
@@ -92,11 +106,8 @@ def trial(built: Building, *, shared: bool = False) -> str:
     tables = [one.weight for one in module.modules() if isinstance(one, nn.Embedding)]
     for rows, width in (one.shape for one in tables):
         if width == sizes.heads:
-            return (
-                f"it holds a table of {rows} rows with a number for each head, as the relative "
-                f"positions of T5 are, and whole models with those are not judged: name the class "
-                f"of its attention, which is"
-            )
+            own = _holder(module, rows, width)
+            return f"it holds a table of {rows} rows {BIASED}, {own}, which is"
         if width != sizes.d_model:
             return "it holds a table of another width than the model's"
     held = module.named_parameters(remove_duplicate=False)  # a layer may be in a list twice

@@ -8,6 +8,7 @@ from textwrap import wrap
 from typing import Any
 
 from attentest.targets.adapt.parameters.telling import lines as table_lines
+from attentest.targets.adapt.wrappers.own_heads import OWN_HEADS_SOURCE, own_heads
 from attentest.targets.adapt.wrappers.own_norms import InTurn
 from attentest.targets.constants.copies import COPIES_SOURCE, copied
 from attentest.targets.layout import folded
@@ -62,6 +63,7 @@ class Adapter:
             (placeless, PLACELESS_SOURCE),
             (in_columns, IN_COLUMNS_SOURCE),
             (untied, UNTIED_SOURCE),
+            (own_heads, OWN_HEADS_SOURCE),
         ):
             helpers += [source] * (f"{called.__name__}(" in self.expression())
         parts = [self._build(), *helpers, *sources, *self._tail()]

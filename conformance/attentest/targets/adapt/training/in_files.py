@@ -47,3 +47,23 @@ def component_in_file(name: str, thing: Any) -> str:
         return caches.COMPONENT
     decoder = component_guessed(name) if inspect.isfunction(thing) else ""
     return decoder if decoder in _DECODERS else ""
+
+
+def decodes_text(component: str, thing: Any) -> bool:
+    """Say whether a function, of a `component` by its name, decodes what is no tokens.
+
+    An argument that it requires gets texts, or what maps them to ids.
+    """
+    if component not in _DECODERS or not inspect.isfunction(thing):
+        return False
+    own = inspect.signature(thing).parameters.values()
+    needed = [one.name for one in own if one.default is inspect.Parameter.empty]
+    return any(_TEXT.intersection(words_of(one)) for one in needed)
+
+
+_TEXT = frozenset(
+    words(
+        "tokenizer tokenizers text texts sentence sentences vocab vocabs dataset loader dataloader"
+    )
+)
+"""Words in the name of an argument that gets texts, or what maps them to ids."""

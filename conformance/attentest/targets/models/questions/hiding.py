@@ -5,6 +5,7 @@ import inspect
 import textwrap
 from collections.abc import Iterator
 
+import torch
 from torch import nn
 
 from attentest.targets.adapt.reading import Unclear
@@ -69,6 +70,35 @@ def demand_padding(probe: Probe, call: Call, name: str) -> None:
             f"its masks are forgotten. --anyway (in Python: anyway=True) judges it with padding; "
             f"its layers can be judged by their names."
         )
+
+
+_SHIFTED = (
+    "{0} shifts its target itself: a token is put in front of it, and its last one is dropped, as "
+    "no output depends on the token of its own step. The target of this spec is shifted by the "
+    "caller. Move the shift out of the call, as into a method that the training code calls first, "
+    "and ask again; --anyway (in Python: anyway=True) judges it as it is."
+)
+
+
+def demand_own_tokens(probe: Probe, call: Call, name: str) -> None:
+    """Raise Unclear where no output depends on the target's token of its step, and all on others.
+
+    A residual connection carries each token to the output of its step, whatever masks hide.
+    """
+    found = call.compiled()
+    source, target = probe.tokens
+    before = probe.output(found, source, target)
+    for step in range(target.shape[1]) if before is not None else ():
+        moved = target.clone()
+        moved[:, step] = target[:, step].flip(0)
+        after = probe.output(found, source, moved)
+        rest = slice(step + 1, None)
+        if after is None or not torch.equal(after[:, : step + 1], before[:, : step + 1]):
+            return
+        if step + 1 < target.shape[1] and torch.equal(after[:, rest], before[:, rest]):
+            return
+    if before is not None:
+        raise Unclear(_SHIFTED.format(name))
 
 
 _WRITTEN = (

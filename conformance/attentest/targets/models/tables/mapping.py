@@ -12,6 +12,7 @@ from attentest.targets.adapt.parameters.building import DISTINCT
 from attentest.targets.adapt.reading import Unclear
 from attentest.targets.models.inferring import Inferred, probe_of
 from attentest.targets.models.limits import with_idle_norms
+from attentest.targets.models.tables.norms_in_turn import demand_own_norms
 from attentest.targets.models.tables.one_table import ONE_TABLE
 from attentest.targets.models.trials import Building
 from attentest.targets.single import in_precision_of
@@ -38,6 +39,7 @@ def table_of(built: Building, inferred: Inferred, name: str) -> FoundTable:
                 f"the norms of this spec train one for each column: its other parts can be judged "
                 f"one by one."
             )
+        demand_own_norms(built, call, name)
         raise Unclear(
             f"{name} was read as a whole model, and its parameters could not be mapped: "
             f"{' '.join(dict.fromkeys(lost))} If an argument of the constructor was taken for "

@@ -5,7 +5,7 @@ The class and the function need nothing else of the suite: written adapters cont
 
 import inspect
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -15,8 +15,10 @@ from torch import Tensor, nn
 
 from attentest.targets.adapt.encoders.entering import is_norm
 from attentest.targets.adapt.parameters.building import DISTINCT
+from attentest.targets.adapt.reading import Reading, Unclear, Uncovered
 from attentest.targets.adapt.wrappers.own_norms import IN_TURN, InTurn
 from attentest.targets.models.inferring import Inferred, probe_of
+from attentest.targets.models.probing import SOURCE_LENGTH, TARGET_LENGTH
 from attentest.targets.models.trials import Building
 
 
@@ -45,12 +47,40 @@ UNTIED_SOURCE = "\n".join(
 
 _NEAR = 1e-12
 
+_IDLE = (
+    "{} calls {} {} times in one layer, and {} never: one norm is in the place of another, and the "
+    "spec has one for each sublayer. Call each where it is meant, or leave out what is not used, "
+    "and ask again."
+)
 
-def with_own_norms(built: Building, inferred: Inferred) -> Building:
+
+def demand_own_norms(built: Building, call: Callable[..., Any], name: str) -> None:
+    """Raise Unclear where a layer calls one norm in the place of another that it holds."""
+    probe = probe_of(built, DISTINCT.but(target_vocabulary=DISTINCT.source_vocabulary))
+    counted = CountedNorms(probe.model)
+    try:
+        probe.called(call, *probe.tokens)
+    finally:
+        counted.close()
+    if found := next(counted.in_places_of_others(), None):
+        raise Unclear(_IDLE.format(name, *found))
+
+
+_MEMORY = (
+    "{0} norms its memory in the layers of its decoder, by the norm of what attends to it ({1}): "
+    "this spec has a memory that its encoder has normed, or none has. Where that is not meant, it "
+    "is a mistake, and --anyway (in Python: anyway=True) judges it."
+)
+
+
+def with_own_norms(built: Building, inferred: Inferred, name: str, reading: Reading) -> Building:
     """Return `built` with a norm for each sublayer, where the layers of a list have one for all.
 
     It is returned as it is where there is none, and where layers share a norm with one another.
+    Raises Uncovered for layers that norm a memory by the norm of their own rows.
     """
+    if reading.strict:
+        return built
     probe = probe_of(built, DISTINCT.but(target_vocabulary=DISTINCT.source_vocabulary))
     call = inferred.call.compiled()
     counted = CountedNorms(probe.model)
@@ -59,6 +89,8 @@ def with_own_norms(built: Building, inferred: Inferred) -> Building:
     finally:
         counted.close()
     found = list(counted.shared())
+    if not reading.anyway and (norm := counted.of_two_inputs()):
+        raise Uncovered(_MEMORY.format(name, norm))
     if not found or not isinstance(before, Tensor):
         return built
     names = ", ".join(dict.fromkeys(f"{layers}.0.{norm}" for layers, norm, _ in found))
@@ -115,6 +147,7 @@ class CountedNorms:
         self.handles: list[Any] = []
         self.idle: set[str] = set()
         self.inputs: dict[str, object] = {}
+        self.lengths: dict[str, set[int]] = {}
         for path, module in model.named_modules():
             if path.rpartition(".")[2].isdigit():
                 self.handles += [
@@ -137,12 +170,27 @@ class CountedNorms:
             inside = norm.removeprefix(f"{layer}.")
             if times < 2 or not layers or number != "0" or self._is_innermost(layer, norm):
                 continue
+            if len(self.lengths[norm]) > 1:
+                continue  # one of its inputs is a memory
             if any(one.startswith(f"{layer}.") for one in self.idle):
                 continue  # it is called in the place of another
             children = list(self.model.get_submodule(layers).named_children())
             same = [(f"{layers}.{one}", f"{layers}.{one}.{inside}") for one, _ in children]
             if all(self.most[one] == times for one in same):
                 yield layers, inside, times
+
+    def of_two_inputs(self) -> str:
+        """Return a norm of a layer that gets rows of the source and of the target, "" for none."""
+        both = {SOURCE_LENGTH, TARGET_LENGTH}
+        held = (norm for (_, norm), times in self.most.items() if times > 1)
+        return next((norm for norm in held if self.lengths[norm] == both), "")
+
+    def in_places_of_others(self) -> Iterator[tuple[str, int, str]]:
+        """Yield a norm that a layer calls often, how often, and one of the layer that is idle."""
+        for (layer, norm), times in self.most.items():
+            if times > 1 and not self._is_innermost(layer, norm):
+                idle = sorted(one for one in self.idle if one.startswith(f"{layer}."))
+                yield from ((norm, times, one) for one in idle)
 
     def _is_innermost(self, layer: str, norm: str) -> bool:
         """Say whether a layer inside of `layer` calls the norm as often."""
@@ -164,6 +212,9 @@ class CountedNorms:
         self.idle.discard(path)
         before = self.inputs.get(path)
         self.inputs[path] = inputs[0] if inputs else None
+        shape = getattr(self.inputs[path], "shape", ())
+        known = [one for one in shape[:-1] if one in (SOURCE_LENGTH, TARGET_LENGTH)]
+        self.lengths.setdefault(path, set()).update(known)
         if before is not None and before is self.inputs[path]:
             return
         for layer in self.active:

@@ -1,0 +1,31 @@
+"""The folder from which a file in a package imports what lies in another folder of it."""
+
+from pathlib import Path
+
+import pytest
+
+from attentest.targets.file_modules import load
+
+
+def test_imports_from_a_folder_within_the_package_of_a_file_are_found(tmp_path: Path) -> None:
+    inner = tmp_path / "outer" / "model"
+    parts = tmp_path / "outer" / "components"
+    for folder in (inner, parts):
+        folder.mkdir(parents=True)
+    for folder in (inner.parent, inner, parts):
+        (folder / "__init__.py").touch()
+    (parts / "sizes.py").write_text("WIDTH = 8\n")
+    (inner / "whole.py").write_text("from components.sizes import WIDTH\n")
+    assert load(inner / "whole.py").WIDTH == 8
+
+
+def test_a_file_with_the_name_of_its_folder_imports_what_lies_beside_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "project" / "model"
+    folder.mkdir(parents=True)
+    (folder / "sizes.py").write_text("WIDTH = 8\n")
+    (folder / "model.py").write_text("from model.sizes import WIDTH\n")
+    monkeypatch.chdir(folder)
+    monkeypatch.syspath_prepend(str(folder))
+    assert load(folder / "model.py").WIDTH == 8
