@@ -26,6 +26,7 @@ class _Watched:
     built: Building
     heads: tuple[str, ...] = ()
     heads_axis: int = 0
+    outputs: tuple[str, ...] = ()
 
     @property
     def known(self) -> frozenset[str]:
@@ -34,15 +35,16 @@ class _Watched:
 
     def __call__(self, sizes: Sizes) -> Any:
         """Build at `sizes`, with the source's vocabulary for both sides."""
-        return self.built(sizes.but(target_vocabulary=sizes.source_vocabulary))
+        made = self.built(sizes.but(target_vocabulary=sizes.source_vocabulary))
+        return own_heads(made, self.heads, self.heads_axis, sizes.heads, self.outputs)
 
 
 def _with_head_matrices(built: Building) -> Building:
     found = cast(_Watched, with_own_heads(cast(Construction, _Watched(built))))
-    if not found.heads:
+    if not (found.heads or found.outputs):
         return built
-    said = tuple(one_for_heads(found.heads))
-    given = f"{found.heads!r}, {found.heads_axis}, sizes.heads"
+    said = tuple(one_for_heads(found.heads, found.heads_axis, found.outputs))
+    given = f"{found.heads!r}, {found.heads_axis}, sizes.heads, {found.outputs!r}"
     return replace(
         built,
         expression=f"{own_heads.__name__}({built.expression}, {given})",
