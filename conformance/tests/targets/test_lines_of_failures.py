@@ -76,7 +76,7 @@ class EncoderLayer(nn.Module):
 """
 
 
-def test_what_every_option_raises_is_part_of_the_question(tmp_path: Path) -> None:
+def test_question_holds_what_every_option_raises(tmp_path: Path) -> None:
     file = tmp_path / "block.py"
     file.write_text(BLOCK, encoding="utf-8")
     with pytest.raises(Unclear) as found:

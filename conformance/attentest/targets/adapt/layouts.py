@@ -233,4 +233,4 @@ def by_reason(refusals: Iterable[str]) -> str:
 
 
 _REASON = re.compile(r": (?=[A-Z]\w*\b|it |its )")
-"""What separates the words of a layout from the exception, or from what is said of a result."""
+"""The separator between the words of a layout and an exception, or what is said of a result."""
