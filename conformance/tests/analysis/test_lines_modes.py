@@ -1,6 +1,7 @@
 """Lines of calls that are too coarse, or too random, to be compared with the steps of a formula."""
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -8,9 +9,12 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+import attentest
 from attentest.analysis.lines.locate import locate
 from attentest.harness.subject import Subject
 from attentest.judging.bench import Bench
+from attentest.judging.judge import judge
+from attentest.results.verdict import Status
 from attentest_spec import Sizes
 from attentest_spec.torch import Recipe, TorchBackend, of_function
 
@@ -85,3 +89,39 @@ def test_numbers_of_training_with_dropout_have_no_line(training: bool) -> None:
     rng = np.random.default_rng(0)
     part(rng.normal(size=(1, 3, 8)), rng.normal(size=(8, 8)))
     assert locate(subject, subject.trace, {}) is None
+
+
+DROPPED = """
+import torch
+from torch import nn
+from torch.nn import functional
+
+
+class MultiHeadAttention(nn.Module):
+    def __init__(self, width, heads, dropout=0.1):
+        super().__init__()
+        self.heads, self.rate = heads, dropout
+        self.query, self.key, self.value, self.out = (nn.Linear(width, width) for _ in range(4))
+
+    def forward(self, query, key, value, mask=None):
+        q, k, v = (
+            one(x).unflatten(-1, (self.heads, -1)).transpose(1, 2)
+            for one, x in ((self.query, query), (self.key, key), (self.value, value))
+        )
+        scores = q @ k.transpose(-2, -1) / q.shape[-1] ** 0.5
+        if mask is not None:
+            scores = scores.masked_fill(mask == 0, -1e9)
+        weights = scores.softmax(-1)
+        weights = functional.dropout(weights, self.rate)
+        return self.out((weights @ v).transpose(1, 2).flatten(2))
+"""
+
+
+def test_line_of_dropout_in_evaluation_mode_is_that_which_draws(tmp_path: Path) -> None:
+    (tmp_path / "own.py").write_text(DROPPED)
+    backend = attentest.adapted(f"{tmp_path / 'own.py'}:MultiHeadAttention")
+    verdict = judge(Bench(backend), "multi_head_attention.deterministic")
+    assert verdict.status is Status.VIOLATION
+    assert verdict.location is not None
+    assert "functional.dropout" in verdict.location.code
+    assert "draws random numbers" in verdict.location.computed

@@ -291,3 +291,22 @@ def test_norm_of_a_class_that_no_call_uses_is_a_question(source: str, tmp_path: 
         adapted(tmp_path, "PatchNet", unused)
     used = edited(unused, ("(self.blocks(x)", "(self.norm(self.blocks(x))"))
     assert "it holds" not in "\n".join(adapted(tmp_path, "PatchNet", used).understood)  # type: ignore[attr-defined]
+
+
+def test_mask_that_a_class_pads_for_a_row_of_its_own_is_not_judged(tmp_path: Path) -> None:
+    first = edited(
+        MASKED,
+        (
+            "        self.places =",
+            "        self.first = nn.Parameter(torch.randn(1, 1, dim))\n        self.places =",
+        ),
+        (
+            "        x = images + self.places[: images.shape[1]]",
+            "        x = images + self.places[: images.shape[1]]\n"
+            "        x = torch.cat([self.first.expand(len(x), -1, -1), x], dim=1)\n"
+            "        if mask is not None:\n"
+            "            mask = torch.cat([torch.ones_like(mask[:, :1]), mask], dim=1)",
+        ),
+    )
+    backend = adapted(tmp_path, "PatchNet", first)
+    assert "not judged: what PatchNet makes of mask" in "\n".join(backend.assumed)  # type: ignore[attr-defined]

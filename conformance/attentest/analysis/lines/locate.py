@@ -135,9 +135,11 @@ def locate(
     best = other if other is not None and (other.confirmed or found is None) else found
     if best is None or _is_meant(subject, best):
         return None
-    if best is other:
-        return best.location(wrong.formula, confirmed=best.confirmed)
-    return best.location()
+    sure = best.confirmed or best.said.is_known
+    if not sure and (drawn := _of_effect(subject, steps)) is not None:
+        return drawn
+    own = (wrong.formula,) if best is other else ()
+    return best.location(*own, confirmed=best is other and best.confirmed)
 
 
 def _is_meant(subject: Subject, found: Found) -> bool:
@@ -153,9 +155,7 @@ def _in_double_precision(subject: Subject, steps: Sequence[Step], known: Known) 
     the failing example itself proves nothing.
     """
     asked = [one.question for one in steps if one.question is not None]
-    if not asked or subject.limits.finest != "float64":
-        return None
-    if asked[-1].probe.precision in TOLERANCES:
+    if not asked or subject.limits.finest != "float64" or asked[-1].probe.precision in TOLERANCES:
         return None
     key = asked[-1].probe.component, asked[-1].method
     if key not in known:

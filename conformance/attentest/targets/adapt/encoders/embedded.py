@@ -34,6 +34,7 @@ _FILLED = (
 )
 UNSEEN = "before its layers get it"
 _UNSEEN = f"not judged: what {{}} makes of {{}} {UNSEEN}"
+_UNGIVEN = "not judged: what {} makes of {}, which its layers are called without"
 _OF_FEATURES = "not judged: what {} does outside of its layers and their norm"
 _OTHER = (
     "{} embeds its tokens itself, and what its first layer gets is computed with {}={}, where {} "
@@ -56,7 +57,8 @@ def entering_of(code: Code, reading: Reading, *, fits: bool) -> tuple[list[str],
     options = {} if code.inner is None else code.inner.stack
     if not _embeds(code):
         is_mapped = bool(options.get("features") or options.get("given"))
-        return [], [*[_OF_FEATURES.format(code.name)] * is_mapped, *unsure, *_of_rows(code)]
+        said = [_OF_FEATURES.format(code.name)] * is_mapped
+        return [], [*said, *unsure, *_of_rows(code), *_of_masks_left(code)]
     return said, [*_of_masks(code), *_of_rows(code), *unsure, *_of_output(code, reading)]
 
 
@@ -81,6 +83,14 @@ def _of_output(code: Code, reading: Reading) -> Iterator[str]:
         raise Unclear(sentence)
     if sentence:
         yield sentence
+
+
+def _of_masks_left(code: Code) -> Iterator[str]:
+    """Yield that masks of the class of `code` which its stack does not take are not judged."""
+    own = inspect.signature(code.thing.forward).parameters
+    masks = [one for one in own if "mask" in squashed(one) and one not in code.signature.parameters]
+    if masks:
+        yield _UNGIVEN.format(code.name, " and ".join(masks))
 
 
 def _of_masks(code: Code) -> Iterator[str]:

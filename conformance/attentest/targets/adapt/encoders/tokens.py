@@ -87,7 +87,7 @@ def token_encoder(thing: Any, reading: Reading, name: str = "") -> Code | None:
     if said not in ("", "encoder", "model") or reading.component == "model":
         return None
     found = _Found.of(thing, reading)
-    if found is None and said in ("", "encoder") and not reading.given:
+    if found is None and not said and not reading.given:
         question = default_sizes.switch_needed(thing, replace(reading, component="encoder"))
         for one in question.attempts if question is not None else ():
             other = _Found.of(thing, one.added(reading))
