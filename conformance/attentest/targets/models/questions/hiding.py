@@ -88,7 +88,9 @@ def demand_own_tokens(probe: Probe, call: Call, name: str) -> None:
     found = call.compiled()
     source, target = probe.tokens
     before = probe.output(found, source, target)
-    for step in range(target.shape[1]) if before is not None else ():
+    if before is None:
+        return
+    for step in range(target.shape[1]):
         moved = target.clone()
         moved[:, step] = target[:, step].flip(0)
         after = probe.output(found, source, moved)
@@ -97,8 +99,7 @@ def demand_own_tokens(probe: Probe, call: Call, name: str) -> None:
             return
         if step + 1 < target.shape[1] and torch.equal(after[:, rest], before[:, rest]):
             return
-    if before is not None:
-        raise Unclear(_SHIFTED.format(name))
+    raise Unclear(_SHIFTED.format(name))
 
 
 _WRITTEN = (
