@@ -60,6 +60,16 @@ def is_residual_sum(step: Step) -> bool:
     return step.name.endswith("residual sum")
 
 
+def lacks_sum(alignment: Alignment, operation: Operation, wrong: Step) -> bool:
+    """Say whether `wrong` is a residual sum, and `operation` adds nothing to the branch of it."""
+    taken = {
+        piece.step.number
+        for value in operation.inputs
+        for piece in alignment.known.get(value.number, ())
+    }
+    return is_residual_sum(wrong) and not taken & {one.number for one in wrong.inputs}
+
+
 def makers_of_branch(alignment: Alignment, operation: Operation, wrong: Step) -> list[Place]:
     """Return the lines that made what `operation` takes and knew the residual input that it lacks.
 

@@ -24,6 +24,9 @@ UNEXPLAINED = ""
 UNUSED = "the expected value, but no later line uses it"
 """The text of a right value that is computed for nothing."""
 
+EXCHANGED = "query and key exchanged"
+"""The text of scores whose rows belong to keys."""
+
 _MULTIPLE = re.compile(r" times [-+.\de]+$")
 _SIZE = re.compile(r", where [^,;]*? = [-+.\de]+")
 _NUMBER = re.compile(r"(?<![\w.^/])[-+]?\d[\d.]*(?:e[-+]?\d+)?")

@@ -13,6 +13,7 @@ from attentest.analysis.lines.callers import (
     is_residual_sum,
     knowing,
     lacks_last_branch,
+    lacks_sum,
     maker_of_last_branch,
     makers_of_branch,
     takes_each_once,
@@ -32,6 +33,7 @@ from attentest.analysis.lines.earlier import (
     written_before,
 )
 from attentest.analysis.lines.explain import (
+    EXCHANGED,
     UNEXPLAINED,
     UNUSED,
     Explanation,
@@ -93,9 +95,6 @@ class Found:
         step = said.step.name
         return Location(place.file, place.line, code, step, said.expected, said.computed, confirmed)
 
-
-EXCHANGED = "query and key exchanged"
-"""The text of scores whose rows belong to keys."""
 
 Known = dict[tuple[str, str], Found | None]
 """The line of each component, or method of it, that was searched; None where there is none."""
@@ -304,14 +303,14 @@ def _blamed(alignment: Alignment, finding: Finding, wrong: FormulaStep) -> Place
     if missing:
         missing |= {wrong.number} if is_mask(wrong.value) else set()  # that a caller hands in
         known = partial(knowing, alignment, operation, missing)
-        able = [*known(bound=is_residual_sum(wrong))] or [*known()]
+        able = [*known(bound=lacks_sum(alignment, operation, wrong))] or [*known()]
         if later := [place for number, place in able if number >= depth]:
             return later[0]
         if not able and _is_of_others(alignment, missing, wrong):
             return _common(alignment, finding, wrong) or operation.place
     if finding.argument is not None:
-        here = not finding.leaves_out or is_residual_sum(finding.step)
-        common = None if here else _common(alignment, finding, finding.step)
+        elsewhere = finding.leaves_out and not is_residual_sum(finding.step)
+        common = elsewhere and _common(alignment, finding, finding.step)
         return common or operation.places[depth]
     elsewhere = wrong.part != finding.step.part and not is_rearranged(wrong, finding.step)
     if elsewhere or finding.leaves_out:

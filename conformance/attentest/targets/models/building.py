@@ -90,7 +90,10 @@ def building(thing: Callable[..., Any], name: str, reading: Reading) -> Building
         return plain
     for values in size_constants(thing, reading, getattr(plain, "known", frozenset())):
         copies = _Options({**space, copied.__name__: copied}, reading, thing, values)
-        found = _fitting(copies, thing, name)
+        try:
+            found = _fitting(copies, thing, name)
+        except Unclear as question:  # without copies, the first one says what is lacking
+            raise (plain if isinstance(plain, Unclear) else question) from None
         if isinstance(found, Building):
             return dataclasses.replace(found, doubts=(*found.doubts, assumed_of(values)))
     if isinstance(plain, Building):
