@@ -151,7 +151,6 @@ def test_a_residual_input_that_a_caller_leaves_out_is_named_there(tmp_path: Path
     assert location.code == "x = self.network(x)"
 
 
-<<<<<<< HEAD
 POST = """
 import torch
 from torch import nn
@@ -203,38 +202,18 @@ def test_line_is_found_where_the_norm_is_not_that_of_torch(
 
 
 HELD = """
-=======
-WRAPPED = """
->>>>>>> s2s30
 import torch.nn.functional as F
 from torch import nn
 
 
-<<<<<<< HEAD
 class EncoderLayer(nn.Module):
     def __init__(self, d_model, heads, d_ff):
         super().__init__()
         self.norm1, self.norm2 = nn.LayerNorm(d_model), nn.LayerNorm(d_model)
-=======
-class Residual(nn.Module):
-    def __init__(self, d_model):
-        super().__init__()
-        self.norm = nn.LayerNorm(d_model)
-
-    def forward(self, x, sublayer):
-        return x + sublayer(self.norm(x))
-
-
-class EncoderLayer(nn.Module):
-    def __init__(self, d_model, heads, d_ff):
-        super().__init__()
-        self.first, self.second = Residual(d_model), Residual(d_model)
->>>>>>> s2s30
         self.attention = nn.MultiheadAttention(d_model, heads, batch_first=True)
         self.fc1, self.fc2 = nn.Linear(d_model, d_ff), nn.Linear(d_ff, d_model)
 
     def forward(self, x):
-<<<<<<< HEAD
         y = self.norm1(x)
         h = x + self.attention(y, y, y, need_weights=False)[0]
         y = self.norm2(h)
@@ -248,7 +227,30 @@ def test_branch_that_is_taken_as_a_residual_input_is_named_where_it_is_made(tmp_
     location = judge(Bench(backend, shrink=False), "encoder.layer-formula").location
     assert location is not None
     assert location.code == mistake
-=======
+
+
+WRAPPED = """
+import torch.nn.functional as F
+from torch import nn
+
+
+class Residual(nn.Module):
+    def __init__(self, d_model):
+        super().__init__()
+        self.norm = nn.LayerNorm(d_model)
+
+    def forward(self, x, sublayer):
+        return x + sublayer(self.norm(x))
+
+
+class EncoderLayer(nn.Module):
+    def __init__(self, d_model, heads, d_ff):
+        super().__init__()
+        self.first, self.second = Residual(d_model), Residual(d_model)
+        self.attention = nn.MultiheadAttention(d_model, heads, batch_first=True)
+        self.fc1, self.fc2 = nn.Linear(d_model, d_ff), nn.Linear(d_ff, d_model)
+
+    def forward(self, x):
         x = self.first(x, lambda y: self.attention(y, y, y, need_weights=False)[0])
         return self.second(x, lambda y: self.fc2(F.relu(self.fc1(y))))
 """
@@ -263,4 +265,3 @@ def test_a_sum_with_the_normed_rows_is_named_where_it_is_and_not_in_its_caller(
     location = judge(Bench(backend, shrink=False), "encoder.layer-formula").location
     assert location is not None
     assert location.code in ("x = self.norm(x)", "return x + sublayer(x)")
->>>>>>> s2s30
