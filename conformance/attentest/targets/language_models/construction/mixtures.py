@@ -121,6 +121,8 @@ def _networked(
 def _calls(model: nn.Module, call: Call) -> dict[str, _Called]:
     """Return the first call of each module of `model` that may be a mixture, by its path."""
     calls: dict[str, _Called] = {}
+    if not any(map(_may_be_mixture, model.modules())):
+        return calls
     held = []
     for path, one in model.named_modules():
         if path and _may_be_mixture(one):
