@@ -211,12 +211,16 @@ def _dense(model: nn.Module, found: Mapping[str, nn.Module]) -> str:
 
     It is the one child that a layer without a mixture has under another name, or of another class.
     """
-    layers = {_layer_of(path) for path in found}
+    inside = {_layer_of(path): path.removeprefix(f"{_layer_of(path)}.") for path in found}
+    layers = set(inside)
     for layer in layers:
         parent, _, _ = layer.rpartition(".")
         for name, other in model.get_submodule(parent).named_children() if parent else ():
             if f"{parent}.{name}" in layers:
                 continue
+            place = dict(other.named_modules()).get(inside[layer])
+            if place is not None and not type(place).__module__.startswith("torch."):
+                return type(place).__name__
             own = {key: type(one) for key, one in model.get_submodule(layer).named_children()}
             apart = [one for key, one in other.named_children() if own.get(key) is not type(one)]
             own_class = len(apart) == 1 and not type(apart[0]).__module__.startswith("torch.")
