@@ -163,8 +163,8 @@ def test_scales_of_published_models_are_no_sure_mistakes() -> None:
 
 
 def test_a_scale_follows_the_sizes() -> None:
-    scales = [one.options(Sizes(d_model=64, heads=4)) for one in OF_SCORES[:4]]
-    assert [one["score_scale"] for one in scales] == [1, 1 / 8, 1 / 16, 4]
+    scales = [one.options(Sizes(d_model=64, heads=4)) for one in OF_SCORES[:5]]
+    assert [one["score_scale"] for one in scales] == [1, 1 / 8, 1 / 16, 1 / 16, 4]
 
 
 def test_heads_that_are_all_repeated_in_turn_may_be_a_design() -> None:

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from mistaken_code import adapted, broken
+from mistaken_code import adapted, broken, edited
 
 from attentest.targets.adapt import Unclear
 
@@ -85,3 +85,30 @@ def test_the_number_of_a_block_is_that_of_the_first(tmp_path: Path) -> None:
     backend = adapted(tmp_path, "Block", CODE)
     assert "i=sizes.max_length" not in " ".join(backend.understood)
     assert broken(backend, "encoder.layer-formula") == []
+
+
+DEEPER = (
+    ("Block", "DecoderLayer"),
+    ("hidden, i, every=4", "hidden, layer_idx"),
+    (
+        "self.heads, self.turns = heads, (i + 1) % every != 0",
+        "self.heads, self.turns = heads, True\n"
+        "        self.extra = nn.Linear(width, width) if layer_idx > 2 else nn.Identity()\n"
+        "        self.over_q, self.over_k = (nn.RMSNorm(width // heads, 1e-6) for _ in range(2))",
+    ),
+    (
+        "        q, k = self.turned",
+        "        q, k = self.over_q(q), self.over_k(k)\n        q, k = self.turned",
+    ),
+    (
+        "x + self.down(F.silu(self.gate(h)) * self.up(h))",
+        "x + self.extra(self.down(F.silu(self.gate(h)) * self.up(h)))",
+    ),
+)
+
+
+@pytest.mark.proof
+def test_block_that_differs_by_its_number_is_not_blamed_for_given_tables(tmp_path: Path) -> None:
+    """Tables in another form than it takes would have the angles of other pairs of columns."""
+    with pytest.raises(Unclear):
+        adapted(tmp_path, "DecoderLayer", edited(CODE, *DEEPER))

@@ -191,3 +191,18 @@ def test_norm_with_one_number_for_all_columns_is_named(tmp_path: Path) -> None:
     (tmp_path / "own.py").write_text(source + own)
     said = asked(f"{tmp_path / 'own.py'}:Model")
     assert "norm1.gain is one number for all columns" in said
+
+
+@pytest.mark.proof
+def test_model_that_needs_a_mask_of_order_keeps_its_heads_of_keys(tmp_path: Path) -> None:
+    source = edited(
+        CODE,
+        ("def forward(self, tokens, position_ids=None):", "def forward(self, tokens, mask):"),
+        ("        if position_ids is None:\n            position", "        position"),
+        (
+            "seen = torch.ones(length, length, dtype=torch.bool, device=x.device).tril()",
+            "seen = mask",
+        ),
+    )
+    backend = adapted(tmp_path, "Model", source)
+    assert backend.choices["key_heads"] == "fewer"

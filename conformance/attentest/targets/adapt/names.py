@@ -136,7 +136,7 @@ INNER = words(
     "hiddenunits dimlinearblock hiddenchannels ffnintermediatesize ffnwidth encoderffndim "
     "decoderffndim encoderffnembeddim decoderffnembeddim ninner innerunits innersize dunits "
     "dimhidden diminner ffnsize nhidden ffinnerdim inner feedforwarddimension nstate numff "
-    "intermediatefeatures ffndimension nmlphidden mlpsize mlpwidth mlphidden filtersize "
+    "mlpmidsize intermediatefeatures ffndimension nmlphidden mlpsize mlpwidth mlphidden filtersize "
     "mlphiddendim linearunits eunits dinnerhid innerhid feedforwardnumhidden ffnumhidden "
     "numhiddenff dffn mlpunits moeintermediatesize moeinterdim moeintermediatedim midsize middim "
     "ffnintermediate ffintermediate mlpintermediate "

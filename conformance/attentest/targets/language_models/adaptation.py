@@ -55,11 +55,13 @@ from attentest.targets.language_models.surrounded.modules import signature_of
 from attentest.targets.language_models.tables import listed
 from attentest.targets.language_models.untrained import never_trained
 from attentest.targets.language_models.verifying import (
+    DEPTH,
     HIDES_NOTHING,
     NO_PADDING,
     TRIED,
     compared,
     difference,
+    difference_at,
     hides_nothing,
     padded,
     refused,
@@ -119,6 +121,9 @@ def adapt_language_model(
     if inferred.mistake:
         demand_said_switches(inferred, thing, name, reading, build)
         adapter, said = _with_mistake(adapter, inferred.mistake)
+        deep = difference_at(_backend(adapter), DEPTH)
+        if "it raised" in deep:
+            raise other_at_sizes(name, adapter.building, deep)
         return replace(_told(adapter, said, reading), mistaken=inferred.mistaken)
     adapter = _in_precisions(adapter, reading)
     demand_same_beyond(name, _backend(adapter), adapter.building, reading)

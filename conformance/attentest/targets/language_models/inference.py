@@ -101,13 +101,6 @@ def called(
         try:
             call = fitted(model, arguments, name)
         except Unclear as question:
-            if (equal := with_equal_heads(built, question)) is not None:
-                with suppress(Unclear):
-                    return called(thing, name, reading, lambda *_: equal)
-            filled = None if reading.strict else filled_up(built, model, arguments.plain)
-            if filled is not None:
-                with suppress(Unclear):
-                    return called(thing, name, reading, lambda *_: filled)
             if (ready := with_set_up(built, thing)) is not None:
                 return called(thing, name, reading, lambda *_: ready)
             ordered = with_order(model, arguments.plain, reading.given)
@@ -117,6 +110,10 @@ def called(
                 return built, arguments, with_training(model, placed)
             steps = one_by_one(model, arguments)
             if steps is None:
+                others = with_equal_heads(built, question), filled_up(built, model, arguments.plain)
+                for other in () if reading.strict else filter(None, others):
+                    with suppress(Unclear):
+                        return called(thing, name, reading, lambda *_, own=other: own)
                 if not (reason := words_on_step(model, arguments)):
                     demand_one_width(name, built, question)
                     raise

@@ -24,7 +24,7 @@ TRIED = (
 )
 """Sizes with numbers of heads that are powers of two and that are not, and one shared head."""
 
-_LAYERS = 12
+DEPTH = 12
 """The largest number of layers at which numbers are compared: some models change with depth."""
 
 Inputs = tuple[Array, Array | None, Array | None]
@@ -54,13 +54,24 @@ def _deep(backend: Backend, precision: str, *, wide: bool, room: float) -> str:
     """
 
     def at(layers: int) -> str:
-        calls = [(_tokens(TRIED[0], 5), None, None)]
-        sizes = TRIED[0].but(layers=layers)
-        return compared(backend, sizes, calls, precision, wide=wide, near=room)
+        return difference_at(backend, layers, precision, wide=wide, room=room)
 
-    last = at(_LAYERS)
-    fewer = range(TRIED[0].layers + 1, _LAYERS)
+    last = at(DEPTH)
+    fewer = range(TRIED[0].layers + 1, DEPTH)
     return last and next(filter(None, map(at, fewer)), last)
+
+
+def difference_at(
+    backend: Backend,
+    layers: int,
+    precision: str = "float64",
+    *,
+    wide: bool = True,
+    room: float = NEAR,
+) -> str:
+    """Return how the numbers differ from the reference with so many `layers`, "" for not at all."""
+    calls = [(_tokens(TRIED[0], 5), None, None)]
+    return compared(backend, TRIED[0].but(layers=layers), calls, precision, wide=wide, near=room)
 
 
 def compared(

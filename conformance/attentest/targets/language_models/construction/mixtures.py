@@ -121,6 +121,8 @@ def _networked(
 def _calls(model: nn.Module, call: Call) -> dict[str, _Called]:
     """Return the first call of each module of `model` that may be a mixture, by its path."""
     calls: dict[str, _Called] = {}
+    if not any(map(_may_be_mixture, model.modules())):
+        return calls
     held = []
     for path, one in model.named_modules():
         if path and _may_be_mixture(one):
@@ -209,12 +211,16 @@ def _dense(model: nn.Module, found: Mapping[str, nn.Module]) -> str:
 
     It is the one child that a layer without a mixture has under another name, or of another class.
     """
-    layers = {_layer_of(path) for path in found}
+    inside = {_layer_of(path): path.removeprefix(f"{_layer_of(path)}.") for path in found}
+    layers = set(inside)
     for layer in layers:
         parent, _, _ = layer.rpartition(".")
         for name, other in model.get_submodule(parent).named_children() if parent else ():
             if f"{parent}.{name}" in layers:
                 continue
+            place = dict(other.named_modules()).get(inside[layer])
+            if place is not None and not type(place).__module__.startswith("torch."):
+                return type(place).__name__
             own = {key: type(one) for key, one in model.get_submodule(layer).named_children()}
             apart = [one for key, one in other.named_children() if own.get(key) is not type(one)]
             own_class = len(apart) == 1 and not type(apart[0]).__module__.startswith("torch.")

@@ -25,6 +25,7 @@ from attentest.targets.language_models.surrounded.states import (
 from attentest.targets.single import widened
 from attentest_spec import Backend
 
+_MISTAKEN, _OTHER_PAIRS = "it computes ", "angles for other pairs of columns"
 _LAYERS = ("encoder_layer", "decoder_layer")
 
 
@@ -46,11 +47,19 @@ def adapt_surrounded(
     if contrary or not is_module or reading.strict or reading.anyway:
         raise question
     own = name or thing.__name__
+    mistaken: list[Backend] = []
     for build in _builds(thing, own, reading):
         try:
-            return adapt_language_model(thing, reading, own, home, build)
+            made = adapt_language_model(thing, reading, own, home, build)
         except Unclear:
             continue
+        said = [one for one in made.assumed if one.startswith(_MISTAKEN)]
+        if not said:
+            return made
+        # Tables that are given in another form than the code takes have other pairs.
+        mistaken += [made] * (_OTHER_PAIRS not in said[0])
+    if mistaken:
+        return mistaken[0]
     return adapt_layers(question, thing, reading, own, read)
 
 
