@@ -3,9 +3,12 @@
 from pathlib import Path
 
 import pytest
-from mistaken_code import adapted, asked_or_broken, broken
+from mistaken_code import adapted, asked_or_broken, broken, edited
 from proof import share
 
+from attentest.judging.bench import Bench
+from attentest.judging.judge import judge
+from attentest.results.verdict import Status
 from attentest.targets.adapt import Unclear
 
 AFTER = """
@@ -211,3 +214,45 @@ def test_strict_reports_a_residual_sum_inside(tmp_path: Path) -> None:
     assert broken(adapted(tmp_path, "FeedForward", code), formula_of("FeedForward")) == []
     strict = adapted(tmp_path, "FeedForward", code, strict=True)
     assert broken(strict, formula_of("FeedForward"))
+
+
+GATED = """
+import torch
+from torch import nn
+
+
+class FeedForward(nn.Module):
+    def __init__(self, d_model, d_ff):
+        super().__init__()
+        self.norm = nn.RMSNorm(d_model, eps=1e-6)
+        self.gate = nn.Linear(d_model, d_ff, bias=False)
+        self.up = nn.Linear(d_model, d_ff, bias=False)
+        self.down = nn.Linear(d_ff, d_model, bias=False)
+
+    def forward(self, x):
+        y = self.norm(x)
+        return x + self.down(nn.functional.silu(self.gate(y)) * self.up(y))
+"""
+
+
+def test_gated_network_with_its_norm_and_sum_is_not_blamed_for_rounding(tmp_path: Path) -> None:
+    backend = adapted(tmp_path, "FeedForward", GATED)
+    compile(backend.written(), "own_backend.py", "exec")
+    assert judge(Bench(backend), "feed_forward.formula").status is Status.PASS
+    assert backend.limits.precisions != ("float64",)
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [
+        ("return x + self.down", "return y + self.down"),
+        ("y = self.norm(x)", "y = x"),
+        ("self.up(y))", "self.up(x))"),
+    ],
+    ids=["sum with the normed rows", "sum that rounds", "rows that are not normed"],
+)
+def test_gated_network_whose_sum_is_another_is_a_question(
+    tmp_path: Path, right: str, wrong: str
+) -> None:
+    with pytest.raises(Unclear):
+        adapted(tmp_path, "FeedForward", edited(GATED, (right, wrong)))

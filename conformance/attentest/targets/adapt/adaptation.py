@@ -81,7 +81,7 @@ from attentest.targets.adapt.unspecified.sampling import demand_calls_alone
 from attentest.targets.adapt.unspecified.windows import with_window_left
 from attentest.targets.adapt.wrappers.applied import applied_by_caller
 from attentest.targets.adapt.wrappers.around import without_the_rest
-from attentest.targets.adapt.wrappers.core import without_norm
+from attentest.targets.adapt.wrappers.core import rounds, without_norm
 from attentest.targets.adapt.wrappers.networked import network_of_gate
 from attentest.targets.adapt.wrappers.own_norms import with_one_epsilon, with_own_norms
 from attentest.targets.adapt.wrappers.packed import packed_by_caller
@@ -315,7 +315,7 @@ def _adapted(code: Code, reading: Reading) -> Adapted:
     cores = without_norm(code, probe, adapter, found, reading)
     rows = without_the_rest(code, probe, adapter, reading)
     for other in (*cores, *rows, *with_one_epsilon(code, found, reading)):
-        if (core := fitting(other, reading, _adapted)) is not None:
+        if (core := fitting(other, reading, _adapted)) and not rounds(other, core.choices):
             return core
     if not reading.anyway and (unmasked := mask_beside_order(code, probe, adapter)):
         made = _adapted(code, replace(reading, given={**reading.given, unmasked[0]: None}))

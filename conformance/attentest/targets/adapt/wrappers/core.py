@@ -5,7 +5,7 @@ The class needs nothing else of the suite: reproductions and written adapters co
 
 import copy
 import inspect
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -18,16 +18,28 @@ from attentest.targets.adapt.parameters import FoundTable
 from attentest.targets.adapt.probing import SIZES, Probe, undisturbed
 from attentest.targets.adapt.reading import Reading
 from attentest.targets.adapt.wrappers.wrapper import WIDTH, Wrapper
+from attentest_spec.choices import Value
 
 COMPONENTS = ("feed_forward", "multi_head_attention")
 """The components that are sublayers, and are written with their norm inside."""
+
+
+class Held(nn.Module):
+    """Returns the tensor that it holds, whatever it is given."""
+
+    x: Tensor | None = None
+
+    def forward(self, *_: Any) -> Tensor | None:
+        """Return it."""
+        return self.x
 
 
 class Core(nn.Module):
     """The result of `sublayer` without its norm at the path `norm`, which passes its input on.
 
     The path is "" for none. With `residual`, the first input is taken from the result, or its part
-    `part`, again.
+    `part`, again. With `zero`, the sublayer gets zeros in its place, and the norm gives the input:
+    nothing is added to the result then, and nothing rounded.
     """
 
     def __init__(
@@ -37,24 +49,33 @@ class Core(nn.Module):
         *,
         norm: str = "",
         residual: bool = False,
+        zero: bool = False,
         part: int | str | None = None,
     ) -> None:
         super().__init__()
+        self.held = Held() if zero else None
         if norm:
             place, _, own = norm.rpartition(".")
-            setattr(sublayer.get_submodule(place), own, nn.Identity())
+            setattr(sublayer.get_submodule(place), own, self.held or nn.Identity())
         self.sublayer = sublayer
         self.width, self.residual, self.part = width, residual, part
 
     def forward(self, *args: Any, **named: Any) -> Tensor:
         """Return the output alone."""
+        tensors = [one for one in (*args, *named.values()) if isinstance(one, Tensor)]
+        first = tensors[0]
+        if self.held is not None:
+            self.held.x, zeros = first, first.new_zeros(first.shape)
+            args = tuple(zeros if one is first else one for one in args)
+            named = {name: zeros if one is first else one for name, one in named.items()}
         found = self.sublayer(*args, **named)
+        if self.held is not None:
+            self.held.x = None
         if isinstance(self.part, str) and not isinstance(found, dict):
             found = getattr(found, self.part)
         elif self.part is not None:
             found = found[self.part]
-        tensors = [one for one in (*args, *named.values()) if isinstance(one, Tensor)]
-        return found - tensors[0] if self.residual else found  # type: ignore[no-any-return]
+        return found - first if self.residual else found  # type: ignore[no-any-return]
 
 
 CORE_SOURCE = "\n".join(
@@ -63,6 +84,8 @@ CORE_SOURCE = "\n".join(
         "",
         "from torch import Tensor, nn",
         "",
+        "",
+        inspect.getsource(Held),
         "",
         inspect.getsource(Core),
     ]
@@ -94,15 +117,24 @@ def without_norm(
     if len(norms) != 1 or (found.table and not found.unplaced):
         return
     output = adapter.returns.output
-    for residual in (False, True):
-        if residual and not _adds_its_input(probe, adapter, norms[0]):
+    for way in ("", "zero", "residual"):
+        if way and not _adds_its_input(probe, adapter, norms[0]):
             return
-        beside = " and its residual sum are parts" if residual else " is a part"
+        beside = " and its residual sum are parts" if way else " is a part"
         options: dict[str, Any] = {"norm": norms[0]}
-        options |= {"residual": True} if residual else {}
+        options |= {way: True} if way else {}
         options |= {} if output is None else {"part": output}
         sentence = _TAKEN_OFF.format(norms[0], beside)
         yield code.wrapped(Wrapper(Core, CORE_SOURCE, WIDTH, sentence, options))
+
+
+def rounds(code: Code, choices: Mapping[str, Value]) -> bool:
+    """Say whether a result is lost to rounding where the input is taken from the sum with it.
+
+    That of a gated network is as small as the square of its input.
+    """
+    summed = code.wrapper is not None and bool(code.wrapper.options.get("residual"))
+    return summed and choices.get("feed_forward_gate") == "gated"
 
 
 def _sum_alone(adapter: Adapter) -> dict[str, Any]:
