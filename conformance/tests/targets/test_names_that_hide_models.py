@@ -97,3 +97,30 @@ def test_function_that_a_whole_model_calls_is_a_part_of_it(tmp_path: Path) -> No
     file.write_text(inside + ATTENTION)
     found = {one.name: one.inside for one in members(str(file)) or ()}
     assert found["attention"] == "AttentionV2"
+
+
+WITH_PADS = """
+from torch import nn
+
+WIDTH, HEADS, LAYERS = 128, 4, 2
+
+
+class TranslationModel(nn.Module):
+    def __init__(self, zh_vocab_size, en_vocab_size, zh_padding_idx, en_padding_idx):
+        super().__init__()
+        self.source = nn.Embedding(zh_vocab_size, WIDTH, padding_idx=zh_padding_idx)
+        self.target = nn.Embedding(en_vocab_size, WIDTH, padding_idx=en_padding_idx)
+        self.stacks = nn.Transformer(WIDTH, HEADS, LAYERS, LAYERS, batch_first=True)
+        self.out = nn.Linear(WIDTH, en_vocab_size)
+
+    def encode(self, src, src_mask):
+        return self.stacks.encoder(self.source(src), src_key_padding_mask=src_mask)
+
+    def forward(self, src, tgt, src_mask, tgt_mask):
+        memory = self.encode(src, src_mask)
+        return self.out(self.stacks.decoder(self.target(tgt), memory, tgt_mask=tgt_mask))
+"""
+
+
+def test_model_whose_arguments_may_be_switches_is_no_encoder(tmp_path: Path) -> None:
+    assert components(tmp_path, WITH_PADS) == {"TranslationModel": "model"}

@@ -91,7 +91,8 @@ def token_encoder(thing: Any, reading: Reading, name: str = "") -> Code | None:
         question = default_sizes.switch_needed(thing, replace(reading, component="encoder"))
         for one in question.attempts if question is not None else ():
             other = _Found.of(thing, one.added(reading))
-            if question is not None and other is not None and other.tables:
+            is_one = other is not None and bool(other.tables) and len(other.inputs) < 2
+            if question is not None and is_one:
                 raise question
     if found is None or (said != "encoder" and len(found.inputs) > 1):
         return None
