@@ -3,6 +3,7 @@
 The attention kernel, "eager" or "sdpa", is set in the config of each part.
 """
 
+from inspect import signature
 from types import SimpleNamespace
 from typing import Any
 
@@ -15,6 +16,9 @@ from transformers.models.marian import modeling_marian as marian
 
 EAGER = MarianConfig(attn_implementation="eager")
 """With this kernel the library writes every mask out, as numbers that are added to scores."""
+
+_CACHE = {"cache", "past_key_values"} & signature(create_causal_mask).parameters.keys()
+"""The argument for a cache: releases from 5.24 on warn of its older name."""
 
 
 def attention(kernel: str) -> Any:
@@ -49,7 +53,7 @@ def keep_real(tokens: Tensor, pad: int) -> Any:
 def keep_past(tokens: Tensor, pad: int) -> Any:
     """Return the library's causal padding mask of tokens (B, T) as (B, 1, T, T)."""
     rows = tokens.new_zeros(*tokens.shape, 1, dtype=torch.float32)
-    mask = create_causal_mask(EAGER, rows, tokens != pad, past_key_values=None)
+    mask = create_causal_mask(EAGER, rows, tokens != pad, **dict.fromkeys(_CACHE))
     return mask == 0
 
 
