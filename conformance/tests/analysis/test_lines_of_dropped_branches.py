@@ -201,29 +201,19 @@ def test_line_is_found_where_the_norm_is_not_that_of_torch(
     assert location.code == wrong
 
 
-HELD = """
-import torch.nn.functional as F
-from torch import nn
-
-
-class EncoderLayer(nn.Module):
-    def __init__(self, d_model, heads, d_ff):
-        super().__init__()
-        self.norm1, self.norm2 = nn.LayerNorm(d_model), nn.LayerNorm(d_model)
-        self.attention = nn.MultiheadAttention(d_model, heads, batch_first=True)
-        self.fc1, self.fc2 = nn.Linear(d_model, d_ff), nn.Linear(d_ff, d_model)
-
-    def forward(self, x):
-        y = self.norm1(x)
-        h = x + self.attention(y, y, y, need_weights=False)[0]
-        y = self.norm2(h)
-        return h + self.fc2(F.relu(self.fc1(y)))
-"""
+HELD = (
+    ("y = self.attention(y", "h = x + self.attention(y"),
+    ("        x = x + y  # attended\n", ""),
+    ("self.norm2(x)", "self.norm2(h)"),
+    ("x = x + y  # fed", "x = h + y"),
+)
+"""Edits by which the sum of the first branch has a name of its own."""
 
 
 def test_branch_that_is_taken_as_a_residual_input_is_named_where_it_is_made(tmp_path: Path) -> None:
     mistake = "h = self.attention(y, y, y, need_weights=False)[0]"
-    backend = adapted(tmp_path, "EncoderLayer", edited(HELD, ("h = x + self", "h = self")))
+    code = edited(CODE, *HELD, ("h = x + self", "h = self"))
+    backend = adapted(tmp_path, "EncoderLayer", code)
     location = judge(Bench(backend, shrink=False), "encoder.layer-formula").location
     assert location is not None
     assert location.code == mistake
