@@ -97,7 +97,9 @@ def run_definitions(
                 first = first or failure
                 left[node.lineno] = summary(failure)
                 if isinstance(node, ast.ClassDef) and _is_module(node, undefined):
-                    line, why = next((line, why) for line, why in left.items() if why)
+                    failed = ((line, why) for line, why in left.items() if why)
+                    own = node.lineno, left[node.lineno]  # a name is lacking by the first failure
+                    line, why = next(failed) if isinstance(failure, NameError) else own
                     undefined[node.name] = f"line {line} raised {why}"
     space[LEFT_OUT] = left
     space[UNDEFINED] = {name: why for name, why in undefined.items() if name not in space}

@@ -63,3 +63,11 @@ def test_class_that_another_statement_defines_is_no_question(tmp_path: Path) -> 
     path.write_text(f"{SOURCE}\n\nclass Attention(nn.Module):\n    pass\n", encoding="utf-8")
     found = members(str(path)) or []
     assert [one.name for one in found if one.undefined] == ["CausalAttention"]
+
+
+def test_class_that_fails_by_itself_is_named_with_its_own_failure(tmp_path: Path) -> None:
+    path = tmp_path / "own.py"
+    path.write_text(f"{SOURCE}\n\nclass Own(nn.Module):\n    half = 1 / 0\n", encoding="utf-8")
+    found = {one.name: one.undefined for one in members(str(path)) or []}
+    line = SOURCE.count("\n") + 3
+    assert found["Own"] == f"line {line} raised ZeroDivisionError: division by zero"
