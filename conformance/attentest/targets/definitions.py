@@ -97,15 +97,23 @@ def run_definitions(
                 first = first or failure
                 left[node.lineno] = summary(failure)
                 if isinstance(node, ast.ClassDef) and _is_module(node, undefined):
-                    failed = ((line, why) for line, why in left.items() if why)
-                    own = node.lineno, left[node.lineno]  # a name is lacking by the first failure
-                    line, why = next(failed) if isinstance(failure, NameError) else own
-                    undefined[node.name] = f"line {line} raised {why}"
+                    undefined[node.name] = _reason(node, failure, left)
     space[LEFT_OUT] = left
     space[UNDEFINED] = {name: why for name, why in undefined.items() if name not in space}
     kept = _modules(module) if module.__name__ in files else definitions(module)
     if first is not None and not any(kept):
         raise first
+
+
+def _reason(node: ast.ClassDef, failure: BaseException, left: Mapping[int, str]) -> str:
+    """Return which line raised what a class is not defined for.
+
+    Where a name is missing, that is the first statement which failed.
+    """
+    failed = ((line, why) for line, why in left.items() if why)
+    own = node.lineno, left[node.lineno]
+    line, why = next(failed) if isinstance(failure, NameError) else own
+    return f"line {line} raised {why}"
 
 
 def _is_module(node: ast.ClassDef, others: Collection[str]) -> bool:

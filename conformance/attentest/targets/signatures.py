@@ -143,6 +143,14 @@ def _is(node: ast.expr, name: str) -> bool:
     return isinstance(node, ast.Name) and node.id == name
 
 
+def source_of(thing: Any, missing: str = "") -> str:
+    """Return the source of `thing`, or `missing` where it cannot be read."""
+    try:
+        return inspect.getsource(thing)
+    except (OSError, TypeError):
+        return missing
+
+
 def sizes_in(expression: str) -> frozenset[str]:
     """Return the names of the sizes that an expression in `sizes` reads."""
     names = [field.name for field in dataclasses.fields(Sizes)]

@@ -26,6 +26,7 @@ from attentest.targets.language_models.numbers.mistakes import (
 from attentest.targets.language_models.numbers.search import search
 from attentest.targets.language_models.probing import Probed, probe_of, probe_sizes
 from attentest.targets.language_models.tables import table_of
+from attentest.targets.signatures import source_of
 from attentest.targets.single import widened
 from attentest_spec import Sizes
 
@@ -97,10 +98,7 @@ def _source(thing: Callable[..., Any]) -> str:
 
 
 def _source_of(thing: Any) -> str:
-    try:
-        return inspect.getsource(thing)
-    except (OSError, TypeError):
-        return "bert"  # nothing is known of it
+    return source_of(thing, "bert")  # nothing is known of it
 
 
 def confirming(sizes: Sizes) -> Sizes:

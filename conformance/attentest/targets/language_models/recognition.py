@@ -24,6 +24,7 @@ from attentest.targets.language_models.construction.parts import parts_near
 from attentest.targets.language_models.inference import called
 from attentest.targets.language_models.mistaken import means_order
 from attentest.targets.language_models.probing import probe_of
+from attentest.targets.signatures import source_of
 
 _MASKED = re.compile(r"masked(lm|languagemodel)|mlm$|bert(?!.*decod)")
 """Names of models that fill in tokens: their files may speak of later ones all the same.
@@ -125,7 +126,4 @@ def _may_hold_cache(thing: type[nn.Module]) -> bool:
 
 
 def _source(thing: type[nn.Module]) -> str:
-    try:
-        return inspect.getsource(thing)
-    except (OSError, TypeError):
-        return "vocabulary"  # nothing is known of it: it is tried
+    return source_of(thing, "vocabulary")  # nothing is known of it: it is tried

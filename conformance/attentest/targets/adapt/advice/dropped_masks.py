@@ -11,7 +11,9 @@ from torch import nn
 
 from attentest.targets.adapt.reading import Uncovered
 
-_MASKING = frozenset(["masked_fill", "masked_scatter", "index_fill", "where"])
+_WITH_A_WRITER = frozenset(["masked_fill", "masked_scatter", "index_fill"])
+"""Methods of which one with an underscore behind its name writes in place."""
+_MASKING = _WITH_A_WRITER | {"where"}
 """Functions and methods that return a tensor with other entries, and change none in place."""
 
 
@@ -23,11 +25,12 @@ def demand_kept_masks(name: str, thing: Any, built: Any) -> None:
     modules = built.modules() if isinstance(built, nn.Module) else ()
     for code in dict.fromkeys([thing, *map(type, modules)]):
         for line, called in _dropped(code):
+            writer = f", or call {called}_, which writes in place" * (called in _WITH_A_WRITER)
             raise Uncovered(
                 f"{name} is not judged: {line} calls {called} and drops the result, so that what "
-                f"it masks stays as it was. {called} returns a new tensor: assign it, or call "
-                f"{called}_, which writes in place. If the statement is meant to have no effect, "
-                f"--anyway (in Python: anyway=True) judges it as it is."
+                f"it masks stays as it was. {called} returns a new tensor: assign it{writer}. If "
+                f"the statement is meant to have no effect, --anyway (in Python: anyway=True) "
+                f"judges it as it is."
             )
 
 

@@ -22,6 +22,7 @@ from attentest.targets.adapt.objects.settings import (
     settings_classes,
 )
 from attentest.targets.adapt.probing import undisturbed
+from attentest.targets.signatures import source_of
 
 _MAKERS = ("SimpleNamespace(", "ArgumentParser(", "Namespace(", "dict(", "return {")
 _NAMES = re.compile(r"args|arguments|config|cfg|settings|hparams|hyperparam|options|opts|params")
@@ -65,7 +66,7 @@ class MadeSettings:
 
         They may be read when what `thing` builds is called.
         """
-        source = _source(sys.modules.get(thing.__module__))
+        source = source_of(sys.modules.get(thing.__module__))
         read = r"""\.{0}\b|\[["']{0}["']\]"""
         return [
             name
@@ -135,7 +136,7 @@ def _fields_of(make: Callable[..., Any]) -> Mapping[str, Any]:
     arguments = inspect.signature(make).parameters.values()
     if any(one.default is one.empty and one.kind not in kinds for one in arguments):
         return {}
-    source = _source(make)
+    source = source_of(make)
     if "return" not in source or not any(one in source for one in (*_MAKERS, *_tables(make))):
         return {}
     try:
@@ -166,10 +167,3 @@ def _tables(make: Callable[..., Any]) -> list[str]:
     held = list(make.__globals__.items())
     classes = [(name, one) for name, one in held if inspect.isclass(one) and issubclass(one, dict)]
     return [f"{name}(" for name, one in classes if one.__init__ is dict.__init__]
-
-
-def _source(make: Any) -> str:
-    try:
-        return inspect.getsource(make)
-    except (OSError, TypeError):
-        return ""

@@ -17,24 +17,22 @@ def other_at_sizes(name: str, building: Building, found: str) -> Unclear:
     """
     depth = _AT_DEPTH.match(found)
     layers = int(depth[1]) if depth else 0
-    if layers > TRIED[0].layers:
-        return Unclear(
-            f"{name} was read as a decoder-only model, and has the numbers of the reference with "
-            f"up to {layers - 1} layers, and not with {layers}: the one of the number "
-            f"{layers - 1}, counted from 0, computes something else than those before it, as one "
-            f"without rotary positions or with a window may. The specification has one layer for "
-            f"all: if that is meant, judge its layers by their class; --give NAME=VALUE fixes an "
-            f"argument or a field of settings that makes them differ.",
-            attempts=without_padding(building.expression, building.space),
-            built=True,
-        )
-    return Unclear(
+    text = (
         f"{name} was read as a decoder-only model ({building.expression}), and "
         f"has the numbers of the reference in the first probing call. At other sizes it has "
         f"not: {found}. Either that is a mistake which shows at some sizes alone, or layers "
         f"differ by their number, which the specification does not have, or an argument was "
         f"taken for another: say which is which with --argument SIZE=NAME, or fix one with "
-        f"--give NAME=VALUE.",
-        attempts=without_padding(building.expression, building.space),
-        built=True,
+        f"--give NAME=VALUE."
     )
+    if layers > TRIED[0].layers:
+        text = (
+            f"{name} was read as a decoder-only model, and has the numbers of the reference with "
+            f"up to {layers - 1} layers, and not with {layers}: the one of the number "
+            f"{layers - 1}, counted from 0, computes something else than those before it, as one "
+            f"without rotary positions or with a window may. The specification has one layer for "
+            f"all: if that is meant, judge its layers by their class; --give NAME=VALUE fixes an "
+            f"argument or a field of settings that makes them differ."
+        )
+    attempts = without_padding(building.expression, building.space)
+    return Unclear(text, attempts=attempts, built=True)

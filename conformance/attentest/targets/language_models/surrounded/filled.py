@@ -1,6 +1,5 @@
 """Decoder-only models that take texts of their greatest length alone."""
 
-import inspect
 import re
 from dataclasses import replace
 
@@ -10,6 +9,7 @@ from attentest.targets.language_models.calling import Call, probe_tokens, with_p
 from attentest.targets.language_models.construction.building import PROBE, Building
 from attentest.targets.language_models.mistaken import CONTINUES
 from attentest.targets.language_models.surrounded.modules import FilledUp
+from attentest.targets.signatures import source_of
 
 _SHORTER = re.compile(r"(<=|>)\s*[\w.]*(block|context|max|seq)\w*")
 """A comparison of the length of a text with the greatest one."""
@@ -26,7 +26,7 @@ def filled_up(built: Building, model: nn.Module, plain: Call) -> Building | None
     None where a call of the `model` with such a text gives no logits either, and where it is meant
     to take shorter ones: a method continues them, or they are compared with the greatest length.
     """
-    if any(hasattr(model, one) for one in CONTINUES) or _SHORTER.search(_source(type(model))):
+    if any(hasattr(model, one) for one in CONTINUES) or _SHORTER.search(source_of(type(model))):
         return None
     if f"{FilledUp.__name__}(" in built.expression or "max_length" not in built.known:
         return None
@@ -39,10 +39,3 @@ def filled_up(built: Building, model: nn.Module, plain: Call) -> Building | None
         space={**built.space, FilledUp.__name__: FilledUp},
         doubts=(*built.doubts, _FILLED_UP),
     )
-
-
-def _source(thing: type[nn.Module]) -> str:
-    try:
-        return inspect.getsource(thing)
-    except (OSError, TypeError):
-        return ""
