@@ -47,7 +47,7 @@ class Executed:
 
         Nor where code is compiled by torch: that runs other code in its place.
         """
-        self._unseen |= _COMPILER in sys.modules or sys.gettrace() is not None
+        self._unseen |= _is_compiled() or sys.gettrace() is not None
         if self._unseen:
             yield
             return
@@ -56,7 +56,7 @@ class Executed:
             yield
         finally:
             sys.settrace(None)
-            self._unseen |= _COMPILER in sys.modules
+            self._unseen |= _is_compiled()
 
     def branches(self) -> tuple[Branch, ...]:
         """Return the branches of all functions that were entered, and whether they were run.
@@ -101,7 +101,10 @@ class Executed:
         return is_users(code.co_filename, self._own)
 
 
-_COMPILER = "torch._dynamo"
+def _is_compiled() -> bool:
+    """Say whether torch has compiled a function; to import its compiler is no such sign."""
+    compiler = sys.modules.get("torch._dynamo.utils")
+    return compiler is not None and bool(compiler.counters["frames"])
 
 
 def _package_of(target: object) -> tuple[str, ...]:

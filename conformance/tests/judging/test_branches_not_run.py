@@ -1,13 +1,15 @@
 """Branches of the user's code that no judged call runs, and what the report says about them."""
 
 import sys
+from collections import Counter, defaultdict
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 import attentest
 from attentest.judging import executed
-from attentest.judging.executed import Executed
+from attentest.judging.executed import Executed, _is_compiled
 from attentest.results import stream
 from attentest.results.branches import Branch, not_run, sentence
 
@@ -46,8 +48,8 @@ class FeedForward(nn.Module):
 
 @pytest.fixture(autouse=True)
 def _uncompiled(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Other tests of this process may have imported the compiler of torch."""
-    monkeypatch.setattr(executed, "_COMPILER", "no.compiler")
+    """Other tests of this process may have compiled a function by torch."""
+    monkeypatch.setattr(executed, "_is_compiled", lambda: False)
 
 
 @pytest.fixture(name="file")
@@ -140,9 +142,21 @@ def test_calls_are_not_traced_where_a_debugger_traces() -> None:
 def test_code_that_torch_compiles_has_no_branches(
     file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(executed, "_COMPILER", "sys")
+    monkeypatch.setattr(executed, "_is_compiled", _is_compiled)
+    counters = defaultdict(Counter, {"frames": Counter(total=1)})
+    monkeypatch.setitem(sys.modules, "torch._dynamo.utils", SimpleNamespace(counters=counters))
     (backend,) = attentest.check(f"{file}:FeedForward", clauses=["feed_forward.formula"]).run
     assert backend.branches == ()
+
+
+def test_import_of_the_compiler_hides_no_branches(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(executed, "_is_compiled", _is_compiled)
+    counters: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    monkeypatch.setitem(sys.modules, "torch._dynamo.utils", SimpleNamespace(counters=counters))
+    (backend,) = attentest.check(f"{file}:FeedForward", clauses=["feed_forward.formula"]).run
+    assert backend.branches
 
 
 def test_branches_of_installed_packages_are_not_those_of_the_user() -> None:
