@@ -45,13 +45,16 @@ class Locator:
     def _searched(self, subject: Subject, steps: Sequence[Step], counted: str) -> Location | None:
         if recorder(subject.backend) is None:  # nothing that could be recorded
             return None
+        from attentest.analysis import cached_steps, rates
         from attentest.analysis.lines.locate import locate
-        from attentest.analysis.rates.error import COMPONENT, line_of_rate
 
+        asked = {one.question.probe.component for one in steps if one.question}
         try:
             with np.errstate(all="ignore"):  # what wrong code computes may overflow
-                if any(one.question and one.question.probe.component == COMPONENT for one in steps):
-                    return line_of_rate(subject)
+                if asked == {rates.COMPONENT}:
+                    return rates.line_of_rate(subject)
+                for component in asked.intersection(cached_steps.COMPONENTS):
+                    return cached_steps.line_of_cache(subject, component)
                 return locate(subject, steps, self._known, counted)
         except Exception:  # the user's code runs again, and a verdict does not depend on the line
             return None
