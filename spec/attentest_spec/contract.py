@@ -99,8 +99,8 @@ class Limits:
     number to a multiple of which that product is rounded up.
     `own_pads` and `own_vocabularies` are False where source and target have one pad id, and one
     vocabulary; `pad` is the pad id where it is fixed; `trained_pad` is False where the row of the
-    pad id in an embedding gets no gradient, and `negative_ids` is True where a negative id is a
-    marker whose row is zeros. `rounded_heads` is True where a width that the heads do not divide is
+    pad id in an embedding gets no gradient, `untrained` are other ids whose rows get none, and
+    `negative_ids` is True where a negative id is a marker whose row is zeros. `rounded_heads` is True where a width that the heads do not divide is
     no error: each head has its share of it, rounded down, and the projections use all of it.
     `fixed_dropout` is True where some rate of dropout is not set by the sizes: training is random
     at a rate of 0, too. `smoothing` is the rate of label
@@ -133,6 +133,7 @@ class Limits:
     own_vocabularies: bool = True
     pad: int | None = None
     trained_pad: bool = True
+    untrained: Collection[int] = ()
     fixed_dropout: bool = False
     fewest_heads: int = 1
     smoothing: float | None = None

@@ -201,7 +201,7 @@ def trained_ids(case: ModelCall) -> tuple[list[int], list[int]]:
     Where the row of a pad id gets none, it may be the row of one table for both sides.
     """
     sizes, limits = case.sizes, case.probe.subject.limits
-    source, target = {sizes.source_pad}, {sizes.target_pad}
+    source, target = ({one, *limits.untrained} for one in (sizes.source_pad, sizes.target_pad))
     if not limits.trained_pad:
         source = target = source | target
     return (

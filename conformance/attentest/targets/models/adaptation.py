@@ -154,7 +154,7 @@ def adapt_model(
         if not reading.anyway:
             demand_answer_as_built(built, inferred, name)
             _demand_meanings(thing, name, inferred, reading)
-        limits = replace(limits_of(built, inferred, found.table), least_width=least)
+        limits = replace(limits_of(built, inferred, found.table, reading), least_width=least)
         fixed = not reading.strict and is_random_without_dropout(built, inferred)
         if instance is not None:
             stands_for_class(instance, built, inferred, found.table)

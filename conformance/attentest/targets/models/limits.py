@@ -21,8 +21,9 @@ from attentest.targets.adapt.parameters.inner_widths import (
     rounded_inner,
 )
 from attentest.targets.adapt.probing import undisturbed
-from attentest.targets.adapt.reading import Unclear
-from attentest.targets.models.inferring import Inferred, probe_of
+from attentest.targets.adapt.reading import Reading, Unclear
+from attentest.targets.models.inferring import PADS, Inferred, probe_of
+from attentest.targets.models.probing import untrained_rows
 from attentest.targets.models.trials import Building
 from attentest.targets.precisions import RAISES_AS_BUILT, precisions_of
 from attentest_spec import Backend, Choices, Limits, Sizes
@@ -35,7 +36,7 @@ LONGEST = 1024
 """The length up to which a model without an argument for it is tried."""
 
 
-def limits_of(built: Building, inferred: Inferred, table: Table) -> Limits:
+def limits_of(built: Building, inferred: Inferred, table: Table, reading: Reading) -> Limits:
     """Return the limits of a model whose parameters are where `table` says."""
     inner = InnerWidth() if "d_ff" in built.known else _inner(built, table)
     return Limits(
@@ -50,6 +51,7 @@ def limits_of(built: Building, inferred: Inferred, table: Table) -> Limits:
         pad=inferred.pad,
         odd_width=_takes_odd_width(built, inferred),
         trained_pad=_trains_pads(built),
+        untrained=() if reading.strict else _untrained(built, inferred),
         length=_length(built, inferred),
         right_padded=tuple(dict.fromkeys([*inferred.lengths, *["target"] * inferred.right_padded])),
     )
@@ -79,6 +81,16 @@ def _trains_pads(built: Building) -> bool:
     model = probe_of(built, DISTINCT.but(target_vocabulary=DISTINCT.source_vocabulary)).model
     tables = [one for one in model.modules() if isinstance(one, nn.Embedding)]
     return all(one.padding_idx is None for one in tables)
+
+
+def _untrained(built: Building, inferred: Inferred) -> tuple[int, ...]:
+    """Return the ids besides those of padding whose rows its tables never train.
+
+    They are written in the code where the pad ids are not: an argument says these, or a mask.
+    """
+    sizes = DISTINCT.but(target_vocabulary=DISTINCT.source_vocabulary)
+    rows = untrained_rows(probe_of(built, sizes.but(source_pad=PADS[0], target_pad=PADS[1])).model)
+    return () if inferred.pads == "fixed" else tuple(one for one in rows if one not in PADS)
 
 
 def _length(built: Building, inferred: Inferred) -> int | None:

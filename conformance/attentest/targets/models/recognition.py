@@ -94,10 +94,11 @@ def is_whole(name: str, thing: Any) -> bool:
         return False
     try:
         built = building(thing, name, Reading())
-        # Of a stack that takes vectors, the vocabularies are those of tables put around it.
+        # Of a stack that takes vectors, the vocabularies are those of tables put around it. Tables
+        # that are tied have one.
+        two = "target_vocabulary" in built.known or _has_two_vocabularies(thing)
         return sided or (
-            "Surrounded" not in built.space
-            and ("target_vocabulary" in built.known or _is_stacked(thing, built.known))
+            "Surrounded" not in built.space and (two or _is_stacked(thing, built.known))
         )
     except Unclear:
         return sided and not own.isdisjoint(_SURE)  # what cannot be built is asked about as that

@@ -32,6 +32,8 @@ _POSITIONS = 12
 """The greatest length of a class that is built for one length."""
 _FILLED = 136
 """The greatest length of a class whose sequences are filled with padding: more than is judged."""
+_LONGEST = 600
+"""The greatest number of rows that are tried: scores of thousands take minutes to compute."""
 _MOST = 60
 """The largest number of shapes that are tried."""
 
@@ -113,7 +115,8 @@ def of_rows(found: Found, thing: type[nn.Module], name: str) -> Code | None:
     There may be one more, of a class, or only as many as a table has. None for other classes.
     """
     fixed = found.with_positions(_POSITIONS) or found
-    for features, given in islice(_shapes(fixed), _MOST):
+    short = (one for one in _shapes(fixed) if max(one[1]) <= _LONGEST)
+    for features, given in islice(short, _MOST):
         around = _around(fixed, name, given, features)
         if around.is_answered() and around.is_read() and around.takes_other_rows():
             demand_least_width(fixed.built, fixed.sizes, name, "the class of its layers")
