@@ -100,8 +100,9 @@ class Limits:
     `own_pads` and `own_vocabularies` are False where source and target have one pad id, and one
     vocabulary; `pad` is the pad id where it is fixed; `trained_pad` is False where the row of the
     pad id in an embedding gets no gradient, `untrained` are other ids whose rows get none, and
-    `negative_ids` is True where a negative id is a marker whose row is zeros. `rounded_heads` is True where a width that the heads do not divide is
-    no error: each head has its share of it, rounded down, and the projections use all of it.
+    `negative_ids` is True where a negative id is a marker whose row is zeros. `rounded_heads` is
+    True where a width that the heads do not divide is no error: each head has its share of it,
+    rounded down, and the projections use all of it.
     `fixed_dropout` is True where some rate of dropout is not set by the sizes: training is random
     at a rate of 0, too. `smoothing` is the rate of label
     smoothing where the loss has a fixed one, 0 where it has none. `rate_factor` is False where a

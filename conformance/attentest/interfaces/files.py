@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ from attentest.harness.process import Child, Isolation
 from attentest.results.assumptions import left_out
 from attentest.results.blocks import folded
 from attentest.results.causes import Cause, causes
-from attentest.results.meanings import contradiction
+from attentest.results.meanings import Contradiction, contradiction
 from attentest.results.run import BackendRun, Run
 from attentest.results.screen import Screen
 from attentest.results.text import counted
@@ -150,9 +151,25 @@ class FileSummary:
         """
         if any(one.fails for one in self.outcomes):
             return 1
-        if any(one.asks or one.uncompared for one in self.outcomes):
+        if self._is_undecided or any(one.asks or one.uncompared for one in self.outcomes):
             return 3
         return 0 if any(one.judged for one in self.outcomes) else 3
+
+    @cached_property
+    def _masks(self) -> Contradiction | None:
+        """The masks of the file that are made with one meaning of True and taken with the other."""
+        backends = [(one.member.name, one.backend) for one in self.outcomes if one.judged]
+        read = {name: one.description.inferred for name, one in backends if one is not None}
+        try:
+            source = Path(self.target).read_text(encoding="utf-8")
+        except (OSError, ValueError):  # a module
+            source = ""
+        return contradiction(read, source)
+
+    @property
+    def _is_undecided(self) -> bool:
+        """Whether masks have two meanings in the file, and nothing turns them around."""
+        return self._masks is not None and not self._masks.turned
 
     def text(self, screen: Screen) -> str:
         """Return a line for every member, then a block for each cause; in full for each member."""
@@ -166,9 +183,8 @@ class FileSummary:
         wrong = [any(verdict.status.fails_run for verdict in one.verdicts) for one in backends]
         read = [one.description for one in backends]
         understood = screen.understood(*read, names=several, wrong=wrong)
-        pairs = zip(names, (one.inferred for one in read), strict=True)
-        if turned := contradiction(dict(pairs)):
-            understood = "\n".join([understood, *folded(turned, screen.width)])
+        if self._masks is not None and self._masks.turned:
+            understood = "\n".join([understood, *folded(self._masks.text, screen.width)])
         return "\n\n".join(
             [
                 self.table(),
@@ -202,6 +218,9 @@ class FileSummary:
             else:
                 lines = folded(said, screen.width, indent="")
                 yield "\n".join([f"== {name}", "", *lines])
+        if self._masks is not None and not self._masks.turned:
+            lines = folded(self._masks.text, screen.width, indent="")
+            yield "\n".join(["== masks", "", *lines])
         for why, names in self._undefined().items():
             said = _UNDEFINED.format(", ".join(names), Path(self.target).name, why)
             yield "\n".join(folded(said, screen.width, indent=""))
@@ -254,6 +273,7 @@ class FileSummary:
         code = " (exit code 3)" if self.exit_code == 3 else ""
         asked = ", ".join(one.member.name for one in self.outcomes if one.asks)
         line += f"; not judged{code}, see the question: {asked}" if asked else ""
+        line += f"{code}, see the question on masks" if self._is_undecided else ""
         line += "".join(f"; {one.uncompared}" for one in self.outcomes if one.uncompared)
         line += "".join(f"; {one.left_out}" for one in self.outcomes if one.left_out)
         left = [one.member for one in self.outcomes if one.is_left_out]

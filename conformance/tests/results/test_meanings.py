@@ -1,4 +1,4 @@
-"""Masks that a file makes with one meaning and takes with the other are an assumption."""
+"""Masks that a file makes with one meaning and takes with the other."""
 
 import pytest
 
@@ -21,12 +21,40 @@ SEEN, BLOCKED = [f"mask: True may be attended; {SHAPE}"], [f"mask: True blocks; 
     ],
 )
 def test_masks_of_one_meaning_say_nothing(read: dict[str, list[str]]) -> None:
-    assert not contradiction(read)
+    assert contradiction(read, "") is None
 
 
-def test_masks_of_both_meanings_are_said() -> None:
-    said = contradiction({"later": KEEPS, "attention": BLOCKED})
-    assert "that later makes True may be attended, and in those of attention True blocks" in said
-    assert "True blocks, and in those of a and b True may" in contradiction(
-        {"later": HIDES, "a": SEEN, "b": SEEN}
-    )
+MAKER = "def later(size):\n    return torch.ones(size, size).tril() == 1\n\n"
+TAKER = "def attention(q, k, v, mask):\n    return q.masked_fill(mask != 0, -1e9) @ v\n\n"
+CALLS = [
+    ("attention(q, k, v, ~later(3))", True),
+    ("attention(q, k, v, ~mask)", True),
+    ("attention(q, k, v, later(3) == 0)", True),
+    ("attention(q, k, v, mask[:, :3] == 0)", True),
+    ("attention(q, k, v, pad_mask(ids) == False)", True),
+    ("attention(q, k, v, 1 - causal_mask)", True),
+    ("attention(q, k, v, mask.logical_not())", True),
+    ("attention(q, k, v, torch.logical_not(keep))", True),
+    ("attention(q, k, v, mask)", False),
+    ("attention(q, k, v, tokens == 0)", False),
+]
+
+
+@pytest.mark.parametrize(("call", "turned"), CALLS)
+def test_masks_of_both_meanings_are_a_question_where_nothing_turns_them(
+    call: str, turned: bool
+) -> None:
+    source = f"{MAKER}{TAKER}def run(q, k, v, mask, tokens):\n    return {call}\n"
+    found = contradiction({"later": KEEPS, "attention": BLOCKED}, source)
+    assert found is not None
+    made = "that later makes True may be attended, and in those of attention True blocks"
+    assert made in found.text
+    assert found.turned is turned
+    assert ("assumed that masks are turned around" in found.text) is turned
+
+
+def test_masks_of_both_meanings_are_turned_where_the_source_is_not_known() -> None:
+    found = contradiction({"later": HIDES, "a": SEEN, "b": SEEN}, "")
+    assert found is not None
+    assert "True blocks, and in those of a and b True may" in found.text
+    assert found.turned
