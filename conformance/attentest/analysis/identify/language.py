@@ -342,6 +342,8 @@ class Search:
         axis = "padded_positions"
         if not self.explained:
             return self._nothing(axis)
+        if "target" in self.make.probe.subject.limits.right_padded:
+            return _silent(axis, "padding on the left is not supported")
         probe, parameters = self.make.probe, self.make.tied(self.make.drawn())
         probe.load(parameters)
         tokens = self.make.tokens(5)

@@ -42,6 +42,7 @@ from attentest.targets.language_models.profiles import nearest, spoken
 from attentest.targets.language_models.questions import windows
 from attentest.targets.language_models.questions.labels import doubts_of_loss
 from attentest.targets.language_models.questions.longer import demand_same_beyond
+from attentest.targets.language_models.questions.padding import NO_NUMBER, padded_at_end
 from attentest.targets.language_models.questions.polarity import (
     demand_documented_order,
     doubts_of_mask,
@@ -287,7 +288,12 @@ def _maskings(
                 choices={**adapter.choices, "padded_positions": counted},
             )
             calls = [padded("right"), padded("left")]
-            yield other, compared(_backend(other), TRIED[0], calls, wide=True)
+            found = compared(_backend(other), TRIED[0], calls, wide=True)
+            if found.endswith(NO_NUMBER) and not (reading.strict or reading.anyway):
+                other = padded_at_end(other)
+                calls = [padded("right"), padded("inside")]
+                found = compared(_backend(other), TRIED[0], calls, wide=True)
+            yield other, found
 
 
 def _told(adapter: LanguageAdapter, doubts: list[str], reading: Reading) -> AdaptedWhole:

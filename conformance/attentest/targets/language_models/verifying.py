@@ -140,8 +140,13 @@ def _apart(inputs: Inputs, actual: Floats, expected: Floats, room: float) -> str
 
 
 def padded(side: str) -> Inputs:
-    """Return a call with padding on one `side`, at the first sizes."""
+    """Return a call with padding on one `side`, at the first sizes.
+
+    Inside of a text it hides keys from later tokens, and no token sees padding alone.
+    """
     columns, real = np.arange(7)[None, :], np.array([7, 4, 2])[:, None]
+    if side == "inside":
+        return tokens_at(TRIED[0], 7), (columns == 0) | (columns >= 7 - real), None
     return tokens_at(TRIED[0], 7), columns >= 7 - real if side == "left" else columns < real, None
 
 
