@@ -40,7 +40,7 @@ from attentest.targets.language_models.ordering import BY_CALLER
 from attentest.targets.language_models.probing import probe_of, probe_sizes, rounds
 from attentest.targets.language_models.profiles import nearest, spoken
 from attentest.targets.language_models.questions import windows
-from attentest.targets.language_models.questions.labels import doubts_of_loss
+from attentest.targets.language_models.questions.labels import demand_loss_of_next, doubts_of_loss
 from attentest.targets.language_models.questions.longer import demand_same_beyond
 from attentest.targets.language_models.questions.padding import NO_NUMBER, padded_at_end
 from attentest.targets.language_models.questions.polarity import (
@@ -142,6 +142,8 @@ def adapt_language_model(
         model = probe_of(adapter.building, probe_sizes(adapter.building))
         made = _documented(adapter.building, name)
         more += doubts_of_loss(name, made, model, adapter.call, inferred.arguments.labels)
+        if not set(adapter.call.fixed) & set(reading.given):
+            demand_loss_of_next(name, model, adapter.call)
     own = epsilons_in_single(_backend(adapter), reading.choices)  # trials were in float64
     adapter = replace(adapter, choices={**adapter.choices, **own})
     return _told(adapter, [*filter(None, [unused]), *doubts, *more], reading)

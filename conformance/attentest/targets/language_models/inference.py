@@ -25,7 +25,7 @@ from attentest.targets.language_models.calls.labels import (
     may_hide_with_labels,
 )
 from attentest.targets.language_models.calls.positions import with_positions
-from attentest.targets.language_models.calls.training import with_training
+from attentest.targets.language_models.calls.training import with_switch, with_training
 from attentest.targets.language_models.construction.building import PROBE, Build, Building, building
 from attentest.targets.language_models.construction.mixtures import without_mixtures
 from attentest.targets.language_models.construction.norms_in_turn import with_own_norms
@@ -111,6 +111,9 @@ def called(
                 return built, arguments, ordered
             if (placed := with_positions(model, arguments)) is not None:
                 return built, arguments, with_training(model, placed)
+            if not reading.strict and (switched := with_switch(model, arguments.plain)):
+                said = replace(built, doubts=(*built.doubts, switched[1]))
+                return said, arguments, with_training(model, switched[0])
             steps = one_by_one(model, arguments)
             if steps is None:
                 others = with_equal_heads(built, question), filled_up(built, model, arguments.plain)
