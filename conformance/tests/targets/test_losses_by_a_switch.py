@@ -74,4 +74,4 @@ def test_loss_in_which_each_token_predicts_itself_is_asked_about(
 def test_mistake_behind_the_switch_does_not_conform(tmp_path: Path) -> None:
     mistake = ("return x + self.network", "return self.network")
     backend = adapted(tmp_path, "GPT", edited(CODE, mistake))
-    assert broken(backend, "language_model.formula") == ["language_model.formula"]
+    assert broken(backend, "language_model.formula") != []
