@@ -1,6 +1,5 @@
 """Results of a decoder-only model that switches change: of training mode, and of arguments."""
 
-import re
 from dataclasses import replace
 
 from torch import Tensor, nn
@@ -21,17 +20,13 @@ NOT_IN_TRAINING = (
 )
 
 
-_OF_RESULT = re.compile(r"loss|return|only|last|all|full")
-"""Words in the names of switches that say what a call returns."""
-
-
 def with_switch(model: nn.Module, plain: Call) -> tuple[Call, str] | None:
     """Return a call with the other value of one switch, where only with it there are logits.
 
     The second is the assumption on it. A loss is what some models return by default.
     """
     for own, one in signature_of(model).parameters.items():
-        if not isinstance(one.default, bool) or own in plain.fixed or not _OF_RESULT.search(own):
+        if not isinstance(one.default, bool) or own in plain.fixed or "loss" not in own:
             continue
         tried = replace(plain, fixed={**plain.fixed, own: not one.default})
         made = with_part(model, tried)
