@@ -175,8 +175,7 @@ def _is_known(top: str, importing: Path, own: Path | None = None) -> bool:
         spec = importlib.util.find_spec(top)
     except (ImportError, ValueError):
         return True
-    origin = spec and spec.origin  # a command may be run in the folder `own`
-    inside = bool(own and origin and Path(origin).is_relative_to(own))
+    inside = (origin := spec and spec.origin) and own and Path(origin).is_relative_to(own)
     return top in sys.stdlib_module_names or not (inside or origin in (None, str(importing)))
 
 
