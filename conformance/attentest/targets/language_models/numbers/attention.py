@@ -193,14 +193,15 @@ def _suspect(
     tried: Sequence[Mistake] = OF_SCORES,
 ) -> None:
     """Remember a well-known mistake with which the call computes the weighted values."""
-    if reader.mistaken:
+    if reader.mistaken or reader.suspected:
         return
     for one in tried:
         values = _mistaken(reader, one, choices, maps, norms, h)
-        if not reader.suspected and reader.trace.holds(values, known=False):
+        if reader.trace.holds(values, known=False):
             reader.suspected = one
             if one.is_by_hand or one.scale or one.ahead > 0:
                 reader.begun = place_of(reader, one, choices, maps, norms)
+            return
 
 
 def _suspect_turns(
