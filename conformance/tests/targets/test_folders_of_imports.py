@@ -31,7 +31,7 @@ def test_a_file_with_the_name_of_its_folder_imports_what_lies_beside_it(
     assert load(folder / "model.py").WIDTH == 8
 
 
-def test_what_lies_beside_such_a_file_imports_its_own_neighbours(
+def test_neighbours_of_a_file_with_the_name_of_its_folder_import_one_another(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = tmp_path / "project" / "model"

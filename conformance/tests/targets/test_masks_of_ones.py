@@ -1,9 +1,12 @@
-"""Decoder-only models whose mask changes the scores of later tokens and does not hide them."""
+"""Decoder-only models whose mask changes the scores of later tokens and does not hide them.
+
+Scores of queries with themselves are asked about.
+"""
 
 from pathlib import Path
 
 import pytest
-from mistaken_code import adapted, broken, edited
+from mistaken_code import adapted, asked, broken, edited
 
 CODE = """
 import torch
@@ -78,3 +81,12 @@ def test_mask_that_hides_nothing_is_named(tmp_path: Path, mistake: str) -> None:
 def test_mask_that_is_multiplied_or_added_and_hides_is_judged(tmp_path: Path, right: str) -> None:
     backend = adapted(tmp_path, "Transformer", edited(CODE, (RIGHT, right)))
     assert broken(backend, "language_model.formula", "language_model.causality") == []
+
+
+@pytest.mark.proof
+def test_scores_of_queries_with_themselves_are_asked_about_at_their_line(tmp_path: Path) -> None:
+    file = tmp_path / "own.py"
+    file.write_text(edited(CODE, ("scores = q @ k", "scores = q @ q")))
+    text = asked(f"{file}:Transformer")
+    assert "scores and weighted values of layers.0" in text
+    assert "scores = q @ q" in text

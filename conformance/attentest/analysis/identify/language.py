@@ -342,8 +342,6 @@ class Search:
         axis = "padded_positions"
         if not self.explained:
             return self._nothing(axis)
-        if "target" in self.make.probe.subject.limits.right_padded:
-            return _silent(axis, "padding on the left is not supported")
         probe, parameters = self.make.probe, self.make.tied(self.make.drawn())
         probe.load(parameters)
         tokens = self.make.tokens(5)
@@ -361,8 +359,8 @@ class Search:
                 near.append(option)
         if len(near) == 1:
             return Evidence(axis, COMPONENT, MEASURED, near[0])
-        if near:
-            return _silent(axis, "both give the same numbers")
+        if near or np.isnan(said).any():  # NaN where padding comes first, as no key is seen there
+            return _silent(axis, "both give the same numbers" if near else "padding gives NaN")
         return Evidence(axis, COMPONENT, NONE_FITS, reason="padding on the left fits no option")
 
 

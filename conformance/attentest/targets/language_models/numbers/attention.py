@@ -1,6 +1,6 @@
 """Attention among the numbers of a call: which maps are which, and what becomes of the scores."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import permutations, product
@@ -128,8 +128,8 @@ def _of_width(
     """Yield the weighted values of heads of one `width`, under the choices `known`."""
     sizes = reader.sizes
     shared = sizes.kv_heads or sizes.heads
-    queries = list(linears(reader, h, sizes.heads * width))
-    others = queries if shared == sizes.heads else list(linears(reader, h, shared * width))
+    queries = _distinct(linears(reader, h, sizes.heads * width))
+    others = queries if shared == sizes.heads else _distinct(linears(reader, h, shared * width))
     for maps in _triples(queries, others):
         query, key = split(maps["query"].output, sizes.heads), split(maps["key"].output, shared)
         looks_for(1)
@@ -233,6 +233,17 @@ def _mistaken(
         return np.full_like(maps["query"].output, np.nan)
     options = {**choices, **mistake.options(reader.sizes)}
     return _weighted(reader, options, maps, norms, h, mistake.seen(h.shape[1]))
+
+
+def _distinct(found: Iterable[Linear]) -> list[Linear]:
+    """Return the first of the maps that are `found` with the same numbers each.
+
+    Rows of a packed matrix have several names: queries and keys that are the same map are none.
+    """
+    known: dict[bytes, Linear] = {}
+    for one in found:
+        known.setdefault(one.output.tobytes(), one)
+    return list(known.values())
 
 
 def _triples(queries: list[Linear], others: list[Linear]) -> Iterator[dict[str, Linear]]:
