@@ -66,16 +66,19 @@ class GPT(nn.Module):
 """
 
 SIZES = {"n_embd": 384, "block_size": 256, "n_head": 6, "n_layers": 6, "rate": 0.001}
+WORDS = {"d_model": 5, "hidden": 7, "layers": 9}
 
 
 @pytest.mark.parametrize("inner", ["", "model"])
 def test_sizes_of_a_dictionary_from_a_file_are_those_of_the_model(
     tmp_path: Path, inner: str
 ) -> None:
-    (tmp_path / "sizes.json").write_text(json.dumps({inner: SIZES} if inner else SIZES))
+    held = {**WORDS, inner: SIZES} if inner else {**WORDS, **SIZES}
+    (tmp_path / "sizes.json").write_text(json.dumps(held))
     code = CODE.replace("hyps[", f'hyps["{inner}"][') if inner else CODE
     backend = adapted(tmp_path, "GPT", code)
     assert any("n_embd=sizes.d_model" in one for one in backend.assumed)
+    assert not any("hidden=" in one for one in backend.assumed)
     assert broken(backend, "language_model.formula") == []
 
 

@@ -179,7 +179,7 @@ def computed_numbers(tree: ast.Module, held: dict[str, Any]) -> dict[str, Any]:
     """Return the numbers that a file gets from calls, attributes and keys, as from `len(words)`.
 
     `held` are the names of its module. Those that follow from other numbers of it are none. Of a
-    dictionary that a call returns, as of one in a file, all numbers are found, by their keys.
+    dictionary that a call returns, as of one in a file, numbers are found whose keys are written.
     """
     found: dict[str, Any] = {}
     reads = (ast.Call, ast.Attribute, ast.Subscript)
@@ -188,11 +188,15 @@ def computed_numbers(tree: ast.Module, held: dict[str, Any]) -> dict[str, Any]:
     made = [one for one in assigned if isinstance(one.value, ast.Call)]
     names = [getattr(target, "id", "") for one in made for target in one.targets]
     inside = [held[name] for name in names if type(held.get(name)) is dict]
-    while inside:
-        for key, value in inside.pop().items():
-            inside += [value] if type(value) is dict else []
-            if type(key) is str and type(value) in (int, float):
-                found.setdefault(key, value)
+    taken = [
+        getattr(one.slice, "value", "") for one in ast.walk(tree) if type(one) is ast.Subscript
+    ]
+    keys = [one for one in dict.fromkeys(taken) if type(one) is str] if inside else []
+    for one in inside:
+        values = {key: value for key, value in one.items() if type(key) is str and key in keys}
+        inside += [value for value in values.values() if type(value) is dict]
+        own = {key: value for key, value in values.items() if type(value) in (int, float)}
+        found = {**own, **found}
     for node in assigned:
         inner = list(ast.walk(node.value))
         read = {one.id for one in inner if isinstance(one, ast.Name)}
