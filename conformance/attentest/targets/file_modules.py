@@ -169,13 +169,14 @@ def python_files(folder: Path, most: int = _MOST) -> list[Path]:
     return found[:most]
 
 
-def _is_known(top: str, importing: Path) -> bool:
-    """Say whether `top` is installed, or of the standard library, and no name of `importing`."""
+def _is_known(top: str, importing: Path, own: Path | None = None) -> bool:
+    """Say whether `top` is installed or standard, no name of `importing`, and not below `own`."""
     try:
         spec = importlib.util.find_spec(top)
     except (ImportError, ValueError):
         return True
-    return top in sys.stdlib_module_names or (spec and spec.origin) not in (None, str(importing))
+    inside = (origin := spec and spec.origin) and own and Path(origin).is_relative_to(own)
+    return top in sys.stdlib_module_names or not (inside or origin in (None, str(importing)))
 
 
 def _imported(file: Path) -> list[str]:
@@ -306,7 +307,7 @@ class _Folder:
             found = importlib.util.find_spec(f"{other.name}.{top}")
             shared = found is not None and found.has_location and _is_shared(top, found)
             return "" if shared else other.name
-        if top in sys.modules or _is_known(top, Path(str(asking.get("__file__")))):
+        if top in sys.modules or _is_known(top, Path(str(asking.get("__file__"))), self.path):
             return ""
         homes = (self.name, package)
         return next((one for one in homes if importlib.util.find_spec(f"{one}.{top}")), "")

@@ -29,3 +29,16 @@ def test_a_file_with_the_name_of_its_folder_imports_what_lies_beside_it(
     monkeypatch.chdir(folder)
     monkeypatch.syspath_prepend(str(folder))
     assert load(folder / "model.py").WIDTH == 8
+
+
+def test_neighbours_of_a_file_with_the_name_of_its_folder_import_one_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "project" / "model"
+    folder.mkdir(parents=True)
+    (folder / "sizes.py").write_text("WIDTH = 8\n")
+    (folder / "layers.py").write_text("from model.sizes import WIDTH\n\nINNER = 4 * WIDTH\n")
+    (folder / "model.py").write_text("from model.layers import INNER\n")
+    monkeypatch.chdir(folder)
+    monkeypatch.syspath_prepend(str(folder))
+    assert load(folder / "model.py").INNER == 32

@@ -63,9 +63,64 @@ class Model(nn.Module):
 
 
 @pytest.mark.proof
-def test_every_fourth_layer_without_positions_is_a_question(tmp_path: Path) -> None:
-    with pytest.raises(Unclear, match="with up to 3 layers, and not with 4"):
-        adapted(tmp_path, "Model", CODE)
+def test_every_fourth_layer_without_positions_is_an_assumption(tmp_path: Path) -> None:
+    backend = adapted(tmp_path, "Model", CODE)
+    assert any("numbers 3, 7, 11" in one and "rotary=none" in one for one in backend.assumed)
+    assert backend.limits.layers == 3
+    assert broken(backend, "language_model.formula", "language_model.rotary") == []
+    with pytest.raises(Unclear):
+        adapted(tmp_path, "Model", CODE, strict=True)
+
+
+TWO_BASES = (
+    (
+        "x * cos + torch.cat((-b, a), -1) * sin if self.turns else x",
+        "x * cos + torch.cat((-b, a), -1) * sin",
+    ),
+    (
+        "1e4**-steps)",
+        "1e4**-steps)\n"
+        "        far = torch.outer(torch.arange(tokens.shape[1]).double(), 1e6**-steps)"
+        "\n        far = torch.cat((far, far), -1)",
+    ),
+    (
+        "x = block(x, cos, sin)",
+        "a = angles if block.turns else far\n"
+        "            x = block(x, a.cos().to(x.dtype), a.sin().to(x.dtype))",
+    ),
+)
+
+
+@pytest.mark.proof
+def test_second_layer_without_positions_is_an_assumption(tmp_path: Path) -> None:
+    backend = adapted(tmp_path, "Model", CODE, given={"every": 2})
+    assert any("numbers 1, 3, 5, .." in one for one in backend.assumed)
+    assert broken(backend, "language_model.formula") == []
+
+
+@pytest.mark.proof
+def test_layers_of_two_bases_in_turn_are_an_assumption(tmp_path: Path) -> None:
+    code = edited(CODE, *TWO_BASES)
+    backend = adapted(tmp_path, "Model", code, given={"every": 3})
+    assert any("numbers 2, 5, 8, .." in one and "base=1000000" in one for one in backend.assumed)
+    assert broken(backend, "language_model.formula") == []
+
+
+MISTAKES = {
+    "keys of every fourth layer alone": (("self.turned(k, cos, sin)\n", "k\n"),),
+    "one layer alone": (("(i + 1) % every != 0", "i != 3"),),
+    "all but the first layer": (("(i + 1) % every != 0", "i == 0"),),
+    "another direction in every second layer": (
+        ("if self.turns else x", "if self.turns else x * cos - torch.cat((-b, a), -1) * sin * 2"),
+    ),
+}
+
+
+@pytest.mark.proof
+@pytest.mark.parametrize("name", MISTAKES)
+def test_layers_that_differ_otherwise_are_no_assumption(tmp_path: Path, name: str) -> None:
+    with pytest.raises(Unclear):
+        adapted(tmp_path, "Model", edited(CODE, *MISTAKES[name]), given={"every": 2})
 
 
 def test_the_model_without_such_layers_is_judged(tmp_path: Path) -> None:

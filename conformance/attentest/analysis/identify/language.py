@@ -359,8 +359,8 @@ class Search:
                 near.append(option)
         if len(near) == 1:
             return Evidence(axis, COMPONENT, MEASURED, near[0])
-        if near:
-            return _silent(axis, "both give the same numbers")
+        if near or np.isnan(said).any():  # NaN where padding comes first, as no key is seen there
+            return _silent(axis, "both give the same numbers" if near else "padding gives NaN")
         return Evidence(axis, COMPONENT, NONE_FITS, reason="padding on the left fits no option")
 
 

@@ -152,7 +152,7 @@ def draw_text(
     """
     kind = draw.choose(supported_kinds(subject, kinds))
     if side:
-        require_mask(subject)
+        require_mask(subject, side)
     sizes = model_sizes(subject, draw, **fixed)
     parameters = draw.parameters(COMPONENT, sizes, precision=precision) if loaded else None
     probe = subject.part(COMPONENT, sizes, parameters=parameters, precision=precision)
@@ -176,10 +176,17 @@ def given_kinds(subject: Subject) -> list[str]:
     return supported_kinds(subject, POSITION_KINDS[:0:-1])
 
 
-def require_mask(subject: Subject) -> None:
-    """End as absent where padding cannot be hidden."""
+def sides(subject: Subject) -> tuple[str, ...]:
+    """Return the sides of a text that padding may be on."""
+    return ("right",) if "target" in subject.limits.right_padded else ("left", "right")
+
+
+def require_mask(subject: Subject, side: str = "right") -> None:
+    """End as absent where padding on that side cannot be hidden."""
     if "padding" not in subject.limits.masks:
         raise Absent(f"{subject.name} takes no mask of padding")
+    if side not in sides(subject):
+        raise Absent(f"{subject.name} takes no padding before tokens")
 
 
 def padding(draw: Draw, batch: int, length: int, side: str) -> Annotated[Array, "B T"]:

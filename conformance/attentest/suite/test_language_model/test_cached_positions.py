@@ -61,6 +61,7 @@ def _matches_reordered_prompts(subject: Subject, draw: Draw, case: Continued, ki
 
 @check("language_model.cached-left-padding", examples=4)
 def test_cached_left_padding(subject: Subject, draw: Draw) -> None:
+    require_mask(subject, "left")
     chunks = draw.choose(([3, 1, 1], single_steps(5), [2, 2, 1]))
     case = _padded(subject, draw, chunks)
     mask = np.ones(case.tokens.shape, dtype=bool)

@@ -20,6 +20,7 @@ from attentest.suite.test_language_model.cases import (
     matches_text,
     model_sizes,
     of_trained_tokens,
+    sides,
 )
 from attentest.testing.assertions import equal, holds
 from attentest.testing.common import (
@@ -201,7 +202,7 @@ def test_input_untouched(subject: Subject, draw: Draw) -> None:
     case = draw_text(subject, draw)
     first = case.output().copy()
     if "padding" in subject.limits.masks:
-        draw_text(subject, draw, side="left").output()
+        draw_text(subject, draw, side=sides(subject)[0]).output()
     if len(subject.limits.positions) > 1:
         draw_text(subject, draw, kinds=given_kinds(subject)[:1]).output()
     again = Text(case.probe, case.tokens.copy())

@@ -18,6 +18,7 @@ from attentest.suite.test_language_model.cases import (
     output_changes,
     padding,
     shows_declared,
+    sides,
     with_parameter,
     with_shared_heads,
 )
@@ -70,7 +71,7 @@ def test_layer_formula(subject: Subject, draw: Draw) -> None:
     batch, length = draw.choose((3, 2)), draw.length(3, 7)
     x = draw.floats(batch, length, sizes.d_model)
     hides = "padding" in subject.limits.masks
-    mask = padding(draw, batch, length, draw.choose(("left", "right"))) if hides else None
+    mask = padding(draw, batch, length, draw.choose(sides(subject))) if hides else None
     calls: list[tuple[Input, ...]] = [(x, None, None), (x, mask, None)]
     kinds = [one for one in ("per-sample", "shared", "offset") if one in subject.limits.positions]
     if kinds:
@@ -134,7 +135,7 @@ def test_float32(subject: Subject, draw: Draw) -> None:
 @check("language_model.half-precision", examples=2)
 def test_half_precision(subject: Subject, draw: Draw) -> None:
     for precision in half_precisions(subject):
-        side = draw.choose(("left", "right")) if "padding" in subject.limits.masks else ""
+        side = draw.choose(sides(subject)) if "padding" in subject.limits.masks else ""
         case = draw_text(subject, draw, precision=precision, side=side)
         output = case.probe.output(*case.inputs)
         same_precision(case.probe, output)

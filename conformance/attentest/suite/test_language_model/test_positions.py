@@ -18,6 +18,7 @@ from attentest.suite.test_language_model.cases import (
     padding,
     require_mask,
     shows_declared,
+    sides,
     supported_kinds,
 )
 from attentest.testing.draw import Draw
@@ -84,7 +85,7 @@ def test_causality(subject: Subject, draw: Draw) -> None:
     here[:, step] = True
     output_changes(case, later, first, second, here, f"at token {step} after changing it")
     if "padding" in subject.limits.masks:
-        for side in ("left", "right"):
+        for side in sides(subject):
             mask = padding(draw, len(moved), moved.shape[1], side)
             padded = case.but(mask=mask)
             if padded.is_finite():  # `left-padding` is broken otherwise

@@ -137,6 +137,13 @@ class Constants(ast.NodeTransformer):
             node.value = self.number(node.target.id, node.value)
         return self.generic_visit(node)
 
+    def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
+        """Look at what a dictionary holds that the file does not write out."""
+        key = getattr(node.slice, "value", None)
+        if key in self.computed and key in self.values and isinstance(node.ctx, ast.Load):
+            return ast.copy_location(ast.Constant(self.values[key]), node)
+        return self.generic_visit(node)
+
     def visit_Dict(self, node: ast.Dict) -> ast.AST:
         """Look at the values of a dictionary."""
         node.values = [
@@ -168,14 +175,28 @@ class Constants(ast.NodeTransformer):
         return self.generic_visit(node)
 
 
-def computed_numbers(tree: ast.Module, held: dict[str, Any]) -> dict[str, int]:
+def computed_numbers(tree: ast.Module, held: dict[str, Any]) -> dict[str, Any]:
     """Return the numbers that a file gets from calls, attributes and keys, as from `len(words)`.
 
-    `held` are the names of its module. Those that follow from other numbers of it are none.
+    `held` are the names of its module. Those that follow from other numbers of it are none. Of a
+    dictionary that a call returns, as of one in a file, numbers are found whose keys are written.
     """
-    found: dict[str, int] = {}
+    found: dict[str, Any] = {}
     reads = (ast.Call, ast.Attribute, ast.Subscript)
-    assigned = [one for one in tree.body if isinstance(one, ast.Assign)]
+    opened = [one for node in tree.body if isinstance(node, ast.With) for one in node.body]
+    assigned = [one for one in [*tree.body, *opened] if isinstance(one, ast.Assign)]
+    made = [one for one in assigned if isinstance(one.value, ast.Call)]
+    names = [getattr(target, "id", "") for one in made for target in one.targets]
+    inside = [held[name] for name in names if type(held.get(name)) is dict]
+    taken = [
+        getattr(one.slice, "value", "") for one in ast.walk(tree) if type(one) is ast.Subscript
+    ]
+    keys = [one for one in dict.fromkeys(taken) if type(one) is str] if inside else []
+    for one in inside:
+        values = {key: value for key, value in one.items() if type(key) is str and key in keys}
+        inside += [value for value in values.values() if type(value) is dict]
+        own = {key: value for key, value in values.items() if type(value) in (int, float)}
+        found = {**own, **found}
     for node in assigned:
         inner = list(ast.walk(node.value))
         read = {one.id for one in inner if isinstance(one, ast.Name)}
@@ -188,7 +209,7 @@ def computed_numbers(tree: ast.Module, held: dict[str, Any]) -> dict[str, int]:
     return found
 
 
-def numbers_of_calls(home: ModuleType) -> dict[str, int]:
+def numbers_of_calls(home: ModuleType) -> dict[str, Any]:
     """Return the numbers that a module gets from calls, and those that its classes lack.
 
     A name that is assigned where the file is run as a script alone, or by a statement that fails,

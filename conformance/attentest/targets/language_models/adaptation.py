@@ -4,7 +4,7 @@ import inspect
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from types import ModuleType
-from typing import Any
+from typing import Any, NoReturn
 
 import torch
 
@@ -28,6 +28,7 @@ from attentest.targets.language_models.calls.placings import placings
 from attentest.targets.language_models.calls.training import NOT_IN_TRAINING
 from attentest.targets.language_models.construction.building import PROBE, Build, Building, building
 from attentest.targets.language_models.continuing import with_cache
+from attentest.targets.language_models.differing import KEPT_IN_SINGLE, in_turn
 from attentest.targets.language_models.inference import Inferred, infer
 from attentest.targets.language_models.limits import demand_answer_as_built, limits_of
 from attentest.targets.language_models.numbers.epsilons import (
@@ -39,14 +40,15 @@ from attentest.targets.language_models.ordering import BY_CALLER
 from attentest.targets.language_models.probing import probe_of, probe_sizes, rounds
 from attentest.targets.language_models.profiles import nearest, spoken
 from attentest.targets.language_models.questions import windows
-from attentest.targets.language_models.questions.labels import doubts_of_loss
+from attentest.targets.language_models.questions.labels import demand_loss_of_next, doubts_of_loss
 from attentest.targets.language_models.questions.longer import demand_same_beyond
+from attentest.targets.language_models.questions.padding import NO_NUMBER, padded_at_end
 from attentest.targets.language_models.questions.polarity import (
     demand_documented_order,
     doubts_of_mask,
     forms_meant,
 )
-from attentest.targets.language_models.questions.sizes import other_at_sizes
+from attentest.targets.language_models.questions.sizes import depth_in, other_at_sizes
 from attentest.targets.language_models.questions.switches import demand_said_switches
 from attentest.targets.language_models.questions.tying import demand_tying
 from attentest.targets.language_models.steps.one_by_one import OneByOne
@@ -74,9 +76,6 @@ from attentest_spec import CHOICES, PAPER, Limits, Place, Unsupported
 from attentest_spec.choices import Value
 from attentest_spec.profiles import DEFAULT, PROFILES
 from attentest_spec.torch import Recipe, TorchBackend, cached_language_model
-
-KEPT_IN_SINGLE = 3e-7
-"""Difference that a table makes which is kept in single precision from one call to the next."""
 
 NOT_MEASURED: Mapping[str, Value] = {"rms_cast": "unspecified", "attention_window": "none"}
 """Choices that no call of the probe shows."""
@@ -116,6 +115,8 @@ def adapt_language_model(
         limits,
         profile,
     )
+    if inferred.second:
+        adapter = in_turn(adapter, _backend, 1, inferred.second) or _demand_one_layer(adapter)
     others = closest_epsilons(_backend(adapter), reading.choices)
     adapter = replace(adapter, choices={**adapter.choices, **others})
     if inferred.mistake:
@@ -141,6 +142,8 @@ def adapt_language_model(
         model = probe_of(adapter.building, probe_sizes(adapter.building))
         made = _documented(adapter.building, name)
         more += doubts_of_loss(name, made, model, adapter.call, inferred.arguments.labels)
+        if not set(adapter.call.fixed) & set(reading.given):
+            demand_loss_of_next(name, model, adapter.call)
     own = epsilons_in_single(_backend(adapter), reading.choices)  # trials were in float64
     adapter = replace(adapter, choices={**adapter.choices, **own})
     return _told(adapter, [*filter(None, [unused]), *doubts, *more], reading)
@@ -185,6 +188,10 @@ def _declared(inferred: Inferred, reading: Reading) -> tuple[dict[str, Value], s
     return declared_choices(held, reading), profile
 
 
+def _demand_one_layer(adapter: LanguageAdapter) -> NoReturn:
+    raise other_at_sizes(adapter.name, adapter.building, difference(_backend(adapter), wide=True))
+
+
 def _in_precisions(adapter: LanguageAdapter, reading: Reading) -> LanguageAdapter:
     """Return `adapter` with the precisions in which its numbers are the reference's.
 
@@ -195,6 +202,10 @@ def _in_precisions(adapter: LanguageAdapter, reading: Reading) -> LanguageAdapte
     found = difference(_backend(adapter), wide=True)
     if found and difference(_backend(adapter), wide=True, room=KEPT_IN_SINGLE):
         windows.demand_no_window(adapter.name, _backend(adapter), adapter.building, reading)
+        if not reading.strict and (
+            other := in_turn(adapter, _backend, max(0, depth_in(found) - 1), {})
+        ):
+            return _in_precisions(other, reading)
         raise other_at_sizes(adapter.name, adapter.building, found)
     rest = tuple(one for one in adapter.limits.precisions if one != "float64")
     single = replace(adapter, limits=replace(adapter.limits, precisions=rest))
@@ -279,7 +290,12 @@ def _maskings(
                 choices={**adapter.choices, "padded_positions": counted},
             )
             calls = [padded("right"), padded("left")]
-            yield other, compared(_backend(other), TRIED[0], calls, wide=True)
+            found = compared(_backend(other), TRIED[0], calls, wide=True)
+            if found.endswith(NO_NUMBER) and not (reading.strict or reading.anyway):
+                other = padded_at_end(other)
+                calls = [padded("right"), padded("inside")]
+                found = compared(_backend(other), TRIED[0], calls, wide=True)
+            yield other, found
 
 
 def _told(adapter: LanguageAdapter, doubts: list[str], reading: Reading) -> AdaptedWhole:

@@ -4,7 +4,7 @@ import linecache
 import re
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from torch import nn
@@ -25,11 +25,12 @@ from attentest.targets.language_models.calls.labels import (
     may_hide_with_labels,
 )
 from attentest.targets.language_models.calls.positions import with_positions
-from attentest.targets.language_models.calls.training import with_training
+from attentest.targets.language_models.calls.training import with_switch, with_training
 from attentest.targets.language_models.construction.building import PROBE, Build, Building, building
 from attentest.targets.language_models.construction.mixtures import without_mixtures
 from attentest.targets.language_models.construction.norms_in_turn import with_own_norms
 from attentest.targets.language_models.construction.settings import SHARED_HEADS
+from attentest.targets.language_models.differing import OWN, own_choices
 from attentest.targets.language_models.fixed_rows import with_free_rows
 from attentest.targets.language_models.mistaken import (
     confirming,
@@ -67,6 +68,7 @@ class Inferred:
 
     `inner` is the inner width of its network at the sizes of the probe, `mistake` what it computes
     in the place of a formula, and `begun` the line where that begins, None where none is known.
+    `second` are the choices of the second layer, where they are others than those of the first.
     """
 
     building: Building
@@ -77,6 +79,7 @@ class Inferred:
     inner: int
     mistake: Mistake | None = None
     begun: CodePlace | None = None
+    second: Mapping[str, Value] = field(default_factory=dict)
 
     @property
     def mistaken(self) -> Location | None:
@@ -108,6 +111,9 @@ def called(
                 return built, arguments, ordered
             if (placed := with_positions(model, arguments)) is not None:
                 return built, arguments, with_training(model, placed)
+            if not reading.strict and (switched := with_switch(model, arguments.plain)):
+                said = replace(built, doubts=(*built.doubts, switched[1]))
+                return said, arguments, with_training(model, switched[0])
             steps = one_by_one(model, arguments)
             if steps is None:
                 others = with_equal_heads(built, question), filled_up(built, model, arguments.plain)
@@ -172,6 +178,8 @@ def infer(
         call = with_order(probe_of(built, sizes), call, reading.given)
     one = probed(thing, built, call, sizes, reading)
     found, mistaken, begun = search(one.reader, *one.given), None, None
+    if found is None and not reading.strict and (apart := one.by_layer(OWN)):
+        found = search(apart, *one.given)
     if found is None:
         around = one.with_experts() if one.mixtures else one.reader
         experts = _experts(name, one, around)
@@ -204,7 +212,13 @@ def infer(
     if plain and not reading.anyway:
         _demand_last_gain(built, table, name)
     inner = len(found.views["layers.0.feed_forward.inner.weight"].values)
-    return Inferred(built, call, arguments, table, found.choices, inner, mistaken, begun)
+    second = own_choices(found.choices) if found.first else {}
+    choices = {**_without(found.choices, second), **found.first}
+    return Inferred(built, call, arguments, table, choices, inner, mistaken, begun, second)
+
+
+def _without(choices: Mapping[str, Value], others: Mapping[str, Value]) -> dict[str, Value]:
+    return {name: one for name, one in choices.items() if name not in others}
 
 
 def _experts(name: str, one: Probed, around: Reader) -> str:

@@ -36,7 +36,7 @@ _DECODERS = re.compile(
 )
 """Names of models that continue texts: others, as BERT, have logits for tokens as well."""
 
-_TEXTS = re.compile(r"(?<!masked)(?<!m)(languagemodel|lm|lmheadmodel)$")
+_TEXTS = re.compile(r"(?<!masked)(?<!m)(languagemodel|lm|lmmodel|lmheadmodel)$")
 """Names of models of language: one continues texts where its code speaks of later tokens."""
 
 _ORDER = re.compile(r"tril|triu|causal|subsequent|look_?ahead|future")

@@ -51,6 +51,15 @@ class Probed:
         """Return a reader that takes `mistake` for a formula."""
         return replace(self._fresh(), mistaken=mistake)
 
+    def by_layer(self, own: tuple[str, ...]) -> Reader | None:
+        """Return a reader of layers that differ in choices that begin so.
+
+        None where the first layer has no such numbers, or there is no second one.
+        """
+        if not self.reader.in_second_layer:
+            return None
+        return replace(self._fresh(), by_layer=own)
+
     def _fresh(self) -> Reader:
         began = process_time()
         return replace(

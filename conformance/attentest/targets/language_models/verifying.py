@@ -41,7 +41,7 @@ def difference(
     """
     for sizes in TRIED:
         most = min(sizes.max_length, backend.limits.length or sizes.max_length)
-        calls = [(_tokens(sizes, length), None, None) for length in (5, 1, most)]
+        calls = [(tokens_at(sizes, length), None, None) for length in (5, 1, most)]
         if found := compared(backend, sizes, calls, precision, wide=wide, near=room):
             return found
     return _deep(backend, precision, wide=wide, room=room)
@@ -56,6 +56,8 @@ def _deep(backend: Backend, precision: str, *, wide: bool, room: float) -> str:
     def at(layers: int) -> str:
         return difference_at(backend, layers, precision, wide=wide, room=room)
 
+    if backend.limits.layers:
+        return ""
     last = at(DEPTH)
     fewer = range(TRIED[0].layers + 1, DEPTH)
     return last and next(filter(None, map(at, fewer)), last)
@@ -70,7 +72,7 @@ def difference_at(
     room: float = NEAR,
 ) -> str:
     """Return how the numbers differ from the reference with so many `layers`, "" for not at all."""
-    calls = [(_tokens(TRIED[0], 5), None, None)]
+    calls = [(tokens_at(TRIED[0], 5), None, None)]
     return compared(backend, TRIED[0].but(layers=layers), calls, precision, wide=wide, near=room)
 
 
@@ -99,6 +101,7 @@ def compared(
 def drawn(backend: Backend, sizes: Sizes) -> Setting:
     """Return the setting of the reference at `sizes`, as far as `backend` serves them."""
     fitted, choices = backend.limits.fitted(sizes), Choices.of(backend.choices)
+    fitted = fitted.but(layers=min(fitted.layers, backend.limits.layers or fitted.layers))
     if choices.key_heads != "fewer":
         fitted = fitted.but(kv_heads=0)
     parameters = draw("language_model", fitted, choices, np.random.default_rng(1))
@@ -137,19 +140,25 @@ def _apart(inputs: Inputs, actual: Floats, expected: Floats, room: float) -> str
 
 
 def padded(side: str) -> Inputs:
-    """Return a call with padding on one `side`, at the first sizes."""
+    """Return a call with padding on one `side`, at the first sizes.
+
+    Inside of a text it hides keys from later tokens, and no token sees padding alone.
+    """
     columns, real = np.arange(7)[None, :], np.array([7, 4, 2])[:, None]
-    return _tokens(TRIED[0], 7), columns >= 7 - real if side == "left" else columns < real, None
+    if side == "inside":
+        return tokens_at(TRIED[0], 7), (columns == 0) | (columns >= 7 - real), None
+    return tokens_at(TRIED[0], 7), columns >= 7 - real if side == "left" else columns < real, None
 
 
 def placed(kind: str) -> Inputs:
     """Return a call with positions of one `kind`, "shared" or "per-sample", at the first sizes."""
     starts = np.array([1, 1, 1] if kind == "shared" else [0, 4, 2])[:, None]
     # With gaps: what is the same for all tokens changes no distance.
-    return _tokens(TRIED[0], 6), None, starts + np.array([0, 1, 3, 4, 6, 7])[None, :]
+    return tokens_at(TRIED[0], 6), None, starts + np.array([0, 1, 3, 4, 6, 7])[None, :]
 
 
-def _tokens(sizes: Sizes, length: int) -> Array:
+def tokens_at(sizes: Sizes, length: int) -> Array:
+    """Return tokens (3, length) of the vocabulary of `sizes`."""
     rng = np.random.default_rng(length)
     return rng.integers(0, sizes.target_vocabulary, size=(3, length))
 

@@ -21,6 +21,12 @@ PADS_COUNTED = (
 )
 
 
+_SCORES = (
+    "scores of every id for each token, which depend on later tokens: a mistake if it continues "
+    "texts"
+)
+
+
 def without_padding(sentence: str) -> str:
     """Return `sentence` without what is said of padding: layers that hide the tokens show none."""
     return sentence.partition(f", {PADDED}")[0] if PADDED in sentence else sentence
@@ -55,9 +61,26 @@ def pooling_of(wrapping: Wrapping, pad: int) -> str:
     try:
         with undisturbed():
             _randomise(wrapping.module)
+            if _scores_by_later(wrapping, pad):
+                return f"{said}, {_SCORES}"
             return PADS_COUNTED.format(wrapping.name) if _counts(wrapping, pad) else said
     except Unclear:  # nothing says what to give for its other arguments
         return said
+
+
+def _scores_by_later(wrapping: Wrapping, pad: int) -> bool:
+    """Say whether the output is a score of each id, for each token, that later tokens change."""
+    ids = _ids(wrapping.sizes.source_vocabulary, pad)
+    moved = ids.clone()
+    moved[:, -1] = ids[:, 0]
+    calls = zip(*(_calls(wrapping, one, LENGTH) for one in (ids, moved)), strict=True)
+    pairs = ([_answer(wrapping, one) for one in both] for both in calls)
+    known = ((one, other) for one, other in pairs if one is not None and other is not None)
+    one, other = next(known, (None, None))
+    if one is None or other is None or one.output.shape != other.output.shape:
+        return False
+    whole = one.output.shape == (BATCH, LENGTH, wrapping.sizes.source_vocabulary)
+    return whole and _difference(one.output[:, :1], other.output[:, :1]) >= _OTHER
 
 
 def _counts(wrapping: Wrapping, pad: int) -> bool:

@@ -20,7 +20,7 @@ from attentest.targets.language_models.probing import probe_of, probe_sizes
 from attentest.targets.signatures import returned, sizes_in
 
 NAMED = re.compile(
-    r"(gpt\d*|llama\d*|causallm|(?<!masked)languagemodel|(?<!masked)(?<!m)lm|smollm\d*|"
+    r"(gpt\d*|llama\d*|causallm|(?<!masked)languagemodel|(?<!masked)(?<!m)lm(model)?|smollm\d*|"
     r"lmheadmodel|decoderonly(transformer|model|arch|architecture|network|lm)?)$"
 )
 """Names that only decoder-only models have: a masked language model is an encoder."""

@@ -1,7 +1,7 @@
 """Attention among the numbers of a call: which maps are which, and what becomes of the scores."""
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import permutations, product
 
@@ -56,6 +56,9 @@ _BIASES = {
 _SCORE_BIASES: tuple[Value, ...] = ("none", "alibi", "alibi-geometric")
 
 
+_MAPS = 3
+"""Queries, keys and values."""
+
 _STEPS = (
     "queries, keys and values of",
     "scores and weighted values of",
@@ -98,18 +101,35 @@ def attentions(reader: Reader, found: Found, path: str, h: Floats, step: int) ->
 
 def _concerns(choice: str) -> bool:
     """Say whether `choice` is one of those that queries, keys and scores depend on."""
-    own = ("rms_", "rotary_", "query_key_", "score_", "relative_", "attention_", "key_heads")
-    return choice.startswith(own)
+    own = ("rms_", "rotary_", "query_key_", "score_", "relative_", "attention_")
+    return choice.startswith(own) or choice in ("key_heads", "head_width")
 
 
 def _mixtures(
     reader: Reader, known: Options, h: Floats, looks_for: Callable[[int], None]
 ) -> Iterator[_Mixture]:
-    """Yield the weighted values of h that the call computes: the first are the only ones."""
+    """Yield the weighted values of h that the call computes: the first are the only ones.
+
+    Heads are as wide as the model where maps to so many columns are computed: each of them alone
+    may be taken for one to all heads.
+    """
     sizes = reader.sizes
-    width, shared = sizes.d_model // sizes.heads, sizes.kv_heads or sizes.heads
-    queries = list(linears(reader, h, sizes.heads * width))
-    others = queries if shared == sizes.heads else list(linears(reader, h, shared * width))
+    if len(list(linears(reader, h, sizes.heads * sizes.d_model))) >= _MAPS and sizes.heads > 1:
+        wide: Options = {"head_width": "d"}
+        found = _of_width(reader, sizes.d_model, {**known, **wide}, h, looks_for)
+        yield from (replace(one, options={**one.options, **wide}) for one in found)
+    elif known.get("head_width") != "d":
+        yield from _of_width(reader, sizes.d_model // sizes.heads, known, h, looks_for)
+
+
+def _of_width(
+    reader: Reader, width: int, known: Options, h: Floats, looks_for: Callable[[int], None]
+) -> Iterator[_Mixture]:
+    """Yield the weighted values of heads of one `width`, under the choices `known`."""
+    sizes = reader.sizes
+    shared = sizes.kv_heads or sizes.heads
+    queries = _distinct(linears(reader, h, sizes.heads * width))
+    others = queries if shared == sizes.heads else _distinct(linears(reader, h, shared * width))
     for maps in _triples(queries, others):
         query, key = split(maps["query"].output, sizes.heads), split(maps["key"].output, shared)
         looks_for(1)
@@ -173,14 +193,15 @@ def _suspect(
     tried: Sequence[Mistake] = OF_SCORES,
 ) -> None:
     """Remember a well-known mistake with which the call computes the weighted values."""
-    if reader.mistaken:
+    if reader.mistaken or reader.suspected:
         return
     for one in tried:
         values = _mistaken(reader, one, choices, maps, norms, h)
-        if not reader.suspected and reader.trace.holds(values, known=False):
+        if reader.trace.holds(values, known=False):
             reader.suspected = one
             if one.is_by_hand or one.scale or one.ahead > 0:
                 reader.begun = place_of(reader, one, choices, maps, norms)
+            return
 
 
 def _suspect_turns(
@@ -212,6 +233,17 @@ def _mistaken(
         return np.full_like(maps["query"].output, np.nan)
     options = {**choices, **mistake.options(reader.sizes)}
     return _weighted(reader, options, maps, norms, h, mistake.seen(h.shape[1]))
+
+
+def _distinct(found: Iterable[Linear]) -> list[Linear]:
+    """Return the first of the maps that are `found` with the same numbers each.
+
+    Rows of a packed matrix have several names: queries and keys that are the same map are none.
+    """
+    known: dict[bytes, Linear] = {}
+    for one in found:
+        known.setdefault(one.output.tobytes(), one)
+    return list(known.values())
 
 
 def _triples(queries: list[Linear], others: list[Linear]) -> Iterator[dict[str, Linear]]:

@@ -27,6 +27,23 @@ def distance_of_labels(model: nn.Module, call: Call, labels: str) -> int | None:
     return next(iter([*usual, *found]), None)
 
 
+def keeps_own_tokens(model: nn.Module, call: Call, switch: str) -> bool:
+    """Say whether the loss that `switch` asks for compares the logits of each token with itself.
+
+    The model takes no labels: those of its loss are the tokens that it is given.
+    """
+    tokens = probe_tokens()
+    try:
+        with widened():
+            logits = call.compiled()(model, tokens)
+            losses = list(_losses(model(**{**inputs_of(call, tokens, model), switch: True})))
+    except Exception:  # code that a user wrote may raise anything
+        return False
+    if len(losses) != 1 or logits.shape[:2] != tokens.shape:
+        return False
+    return _is_near(losses[0], _expected(logits, tokens)[0])
+
+
 def cuts_own_labels(model: nn.Module, call: Call, labels: str) -> bool:
     """Say whether a returned loss is that of the labels of all tokens but the last one.
 

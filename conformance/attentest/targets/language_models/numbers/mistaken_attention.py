@@ -66,7 +66,8 @@ def place_of(
         return None  # what is behind the query has another bias in the code, or none
     query, key, value, scores, weights, values = _steps(reader, mistake, options, maps, norms)
     wrong = [weights, values]
-    if mistake.keys or mistake.unturned or mistake.scale or "key" in mistake.tiled:
+    of_scores = mistake.keys or mistake.unturned or mistake.scale or mistake.masked
+    if of_scores or "key" in mistake.tiled:
         wrong = [scores, *wrong]
     if mistake.keys and mistake.keys(options)["attention_rotary"] != "none":
         wrong = [key, *wrong]
@@ -130,7 +131,11 @@ def _steps(
         scores = scaled = scores * mistake.scale(reader.sizes)
     if mistake.lifted:
         scores = scaled = scaled - _bias(reader, options, scores.shape[-1])
-    scaled = np.where(visible(scores.shape[-1]), scaled, -np.inf)
+    seen = visible(scores.shape[-1])
+    if mistake.masked is None:
+        scaled = np.where(seen, scaled, -np.inf)
+    else:
+        scores = scaled = mistake.masked(scaled, seen)
     weights = softmax(scaled)
     if mistake.over_queries:
         weights = softmax(scaled.swapaxes(-1, -2)).swapaxes(-1, -2)

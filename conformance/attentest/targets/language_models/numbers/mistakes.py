@@ -8,7 +8,7 @@ import numpy as np
 
 from attentest_spec import Sizes
 from attentest_spec.choices import Value
-from attentest_spec.setting import Mask
+from attentest_spec.setting import Floats, Mask
 
 Options = dict[str, Value]
 
@@ -38,6 +38,7 @@ class Mistake:
     their positions, and where values are `turned` these are, too. Where it is `exchanged` the names
     of a gate and of the map that it multiplies say the other way round. A design computes the same
     where the mistake is not `sure`; one that is `of_texts` is sure in a model that continues texts.
+    `masked` makes scores of scaled ones and of what is seen, where this does not hide later tokens.
     """
 
     words: str
@@ -59,6 +60,7 @@ class Mistake:
     unturned: bool = False
     turned: bool = False
     exchanged: bool = False
+    masked: Callable[[Floats, Mask], Floats] | None = None
     sure: bool = True
     of_texts: bool = False
 
@@ -82,7 +84,8 @@ class Mistake:
     def is_by_hand(self) -> bool:
         """Whether no choices and no mask give its weighted values."""
         turns = self.keys is not None or self.unturned or self.turned
-        return turns or self.over_queries or self.lifted or bool(self.tiled)
+        by_mask = self.over_queries or self.masked is not None
+        return turns or by_mask or self.lifted or bool(self.tiled)
 
     @property
     def subject(self) -> str:
@@ -118,6 +121,18 @@ OF_SCORES = (
     ALL_SEEN,
     Mistake("scores of which the next token is not hidden", ahead=1),
     Mistake("weights whose softmax is over the queries", over_queries=True),
+    Mistake(
+        "scores to which 1 is added at later tokens, which does not hide them",
+        masked=lambda scores, seen: scores + ~seen,
+    ),
+    Mistake(
+        "scores to which 1 is added at all but later tokens, which does not hide these",
+        masked=lambda scores, seen: scores + seen,
+    ),
+    Mistake(
+        "scores that are 0 at later tokens, which does not hide them",
+        masked=lambda scores, seen: scores * seen,
+    ),
     *(
         Mistake(
             f"{one}s whose heads are repeated all in turn, and not each in a row as {other}s are",

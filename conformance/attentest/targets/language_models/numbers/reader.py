@@ -32,7 +32,7 @@ class Reader:
     the numbers there, and `begun` the line where they begin, if that is known. `mistaken` is one
     that the numbers are read with, `idle` are the parameters that the output does not depend on.
     `seen` is what :meth:`once` found. `mixtures` are calls of mixtures of experts, whose numbers
-    are taken as they are.
+    are taken as they are. `by_layer` are the beginnings of the choices that layers may differ in.
     """
 
     trace: Trace
@@ -49,6 +49,7 @@ class Reader:
     began: float = field(default_factory=process_time)
     seen: dict[Any, list[Any]] = field(default_factory=dict)
     mixtures: Sequence[Mixture] = ()
+    by_layer: tuple[str, ...] = ()
     _matrices: dict[tuple[int, int], list[View]] = field(default_factory=dict)
     _rows: dict[int, list[View]] = field(default_factory=dict)
 
@@ -80,6 +81,11 @@ class Reader:
         """Remember that `what` is looked for, the step number `place` of the model."""
         if place > self.reached[0]:
             self.reached = place, what
+
+    @property
+    def in_second_layer(self) -> bool:
+        """Whether what is missing is in the attention of the layer of the number 1."""
+        return "layers.1.self_attention" in self.reached[1]
 
     @property
     def is_late(self) -> bool:

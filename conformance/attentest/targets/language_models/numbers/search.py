@@ -5,6 +5,7 @@ the logits. What no option explains ends the search, with the name of the step.
 """
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 
 from attentest.targets.language_models.numbers.attention import attentions
 from attentest.targets.language_models.numbers.ends import embeddings, logits
@@ -50,6 +51,8 @@ def _blocks(reader: Reader, state: State, number: int) -> Iterator[State]:
         yield state
         return
     for after in _block(reader, state, number):
+        if number == 0 and reader.by_layer:
+            after = replace(after, found=after.found.freed(reader.by_layer))
         yield from _blocks(reader, after, number + 1)
 
 

@@ -13,7 +13,12 @@ from attentest.targets.adapt.components import squashed
 from attentest.targets.adapt.reading import Contrary, Unclear
 from attentest.targets.comments import words_on
 from attentest.targets.language_models.calling import Call
-from attentest.targets.language_models.numbers.losses import cuts_own_labels, distance_of_labels
+from attentest.targets.language_models.numbers.losses import (
+    cuts_own_labels,
+    distance_of_labels,
+    keeps_own_tokens,
+)
+from attentest.targets.language_models.surrounded.modules import signature_of
 
 _IDS = r"(?:the\s)?(?:input[\s_]?)?(?:ids|tokens|inputs?|idx|x)\b"
 _SAME = re.compile(
@@ -89,6 +94,18 @@ def doubts_of_loss(name: str, made: type, model: nn.Module, call: Call, labels: 
         else f"assumed that {labels} are moved by one before they are given, as its loss does not "
         f"move them: a mistake if they are the ids themselves"
     ] * (ahead == ("label" not in squashed(labels)))
+
+
+def demand_loss_of_next(name: str, model: nn.Module, call: Call) -> None:
+    """Raise Unclear for a loss without labels in which each token predicts itself."""
+    for own, one in signature_of(model).parameters.items():
+        if isinstance(one.default, bool) and "loss" in own and keeps_own_tokens(model, call, own):
+            raise Unclear(
+                f"The loss that {name} returns with {own}=True compares the logits of each token "
+                f"with that token: each predicts itself, and not the next one, which is a mistake. "
+                f"--give {own}=False (in Python: given={{{own!r}: False}}) judges the model "
+                f"without its loss."
+            )
 
 
 def _stated(name: str, made: type, call: Call, labels: str) -> Iterator[tuple[str, int]]:

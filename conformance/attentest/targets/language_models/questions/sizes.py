@@ -10,13 +10,18 @@ from attentest.targets.language_models.verifying import TRIED
 _AT_DEPTH = re.compile(r"at (\d+) layers ")
 
 
+def depth_in(found: str) -> int:
+    """Return the number of layers at which numbers differ, as `found` says; 0 for none."""
+    depth = _AT_DEPTH.match(found)
+    return int(depth[1]) if depth else 0
+
+
 def other_at_sizes(name: str, building: Building, found: str) -> Unclear:
     """Return the question about a model that differs from the reference as `found` says.
 
     Where it does at more layers than were tried first, the last of them is another one.
     """
-    depth = _AT_DEPTH.match(found)
-    layers = int(depth[1]) if depth else 0
+    layers = depth_in(found)
     text = (
         f"{name} was read as a decoder-only model ({building.expression}), and "
         f"has the numbers of the reference in the first probing call. At other sizes it has "

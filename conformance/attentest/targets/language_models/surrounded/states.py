@@ -21,6 +21,8 @@ from attentest.targets.language_models.calling import (
     with_required_mask,
 )
 from attentest.targets.language_models.construction.building import PROBE, Building, building
+from attentest.targets.language_models.mistaken import is_meant_to_continue
+from attentest.targets.language_models.ordering import with_order
 from attentest.targets.language_models.probing import probe_of, probe_sizes
 from attentest.targets.language_models.surrounded.modules import EveryStep, Generated
 from attentest.targets.models.results import parts_of
@@ -55,8 +57,11 @@ def building_of_states(thing: Callable[..., Any], name: str, reading: Reading) -
         space={**built.space, Generated.__name__: Generated},
         doubts=(*built.doubts, ASSUMED.format(name, table)),
     )
+    whole = probe_of(made, probe_sizes(made))
+    if is_meant_to_continue(thing, name, built, call):
+        call = with_order(whole, call, reading.given)
     with widened():
-        if not is_causal(probe_of(made, probe_sizes(made)), call):
+        if not is_causal(whole, call):
             raise Unclear(f"{name} does not hide later tokens by itself.")
     return made
 
