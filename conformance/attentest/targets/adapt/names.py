@@ -51,13 +51,17 @@ ROLES: Mapping[str, Sequence[str]] = {
     ),
     "source": words(
         "src source srctokens encinput encinputs srcinputids srctokenids sourceinputids sourceids "
-        "encoderinputids encinputids inputids x input encoderinput srcids xspad xs"
+        "encoderinputids encinputids inputids x input encoderinput srcids xspad xs "
+        "srcseq sourceseq sourcetokens srctoken srctext sourcetext sourcesequence srcsequence "
+        "srcinput srcinputs sourceinput sourceinputs encoderinputs"
     ),
     "target": words(
         "tgt trg target tgttokens decinput decinputs decoderinputids decoderinput y tgtids "
         "tgtinputids tgttokenids trginputids trgids targetinputids targetids decinputids "
         "targets label labels real gold golds ytrue truth words trgy tgty reference ysinpad yspad "
-        "ysin ys"
+        "ysin ys tgtseq trgseq targetseq targettokens trgtokens tgttext targettext "
+        "targetsequence tgtsequence tgtinput tgtinputs trginput trginputs targetinput "
+        "targetinputs decoderinputs"
     ),
     "output": words(
         "output outputs logits logit pred preds prediction predictions x input inputs logprobs "
