@@ -249,6 +249,7 @@ _OVERFLOW = "cannot be converted to type float without overflow"
 _PRECISIONS = re.compile(r"dtype|scalar type|\bDouble\b")
 """The words of a failure of code whose precisions differ."""
 
+
 def is_model(thing: Any, reading: Reading, name: str) -> bool:
     """Say whether `thing` is a class of whole models, or a function that makes them."""
     own = name or getattr(thing, "__name__", "")

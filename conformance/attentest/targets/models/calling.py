@@ -24,14 +24,14 @@ class Conventions:
     """The conventions of a model besides the names of its arguments.
 
     `masks` maps mask arguments to their forms. `sequence_first` says that tokens are (L, B),
-    `drops_last` that the last target token is dropped inside, `flat` that the output is (B * T, V),
-    `cut` that columns of padding alone are cut off, as lengths say, `filled` that sequences are
-    filled with padding up to the greatest length, which the model takes alone, `labelled` that
+    `drops_last` that the last target token is dropped inside, `flat` that the output is (B * T,
+    V), `cut` that columns of padding alone are cut off, as lengths say, `filled` that sequences
+    are filled with padding up to the greatest length, which the model takes alone, `labelled` that
     labels are given too, without which no logits of all steps are returned, `turned` that the
     output has the other order of samples and steps than the tokens, `classes_second` that it is
-    (B, V, T), as a cross-entropy takes it, and `part` is the place of the output in a tuple or mapping, and `generator` the attribute that maps
-    the states to the vocabulary where the call does not; `tied` is the path of the target's table,
-    which does where nothing else would.
+    (B, V, T), as a cross-entropy takes it, and `part` is the place of the output in a tuple or
+    mapping, and `generator` the attribute that maps the states to the vocabulary where the call
+    does not; `tied` is the path of the target's table, which does where nothing else would.
     """
 
     masks: Mapping[str, Form] = field(default_factory=dict)
@@ -131,7 +131,12 @@ class Call:
 
     def source(self, *, raw: bool = False) -> str:
         """Return the source of the function; a `raw` one returns what the model returns."""
-        lines = [*self._imports(), *self._inputs(), *self._calls(), *(["return output"] if raw else self._outputs())]
+        lines = [
+            *self._imports(),
+            *self._inputs(),
+            *self._calls(),
+            *(["return output"] if raw else self._outputs()),
+        ]
         body = "\n".join(f"    {line}" for line in lines)
         about = f'    """Return {self._result()}; masks are made as the model takes them."""'
         return f"def {self.name}(model, {', '.join(self.takes)}):\n{about}\n{body}\n"

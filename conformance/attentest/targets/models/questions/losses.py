@@ -34,7 +34,10 @@ def demand_logits(
 
     That is one around it, where no other one is; in training, too, it returns shares.
     """
-    if made.choices.get("output", "probabilities") != "probabilities" or "output" in reading.choices:
+    if (
+        made.choices.get("output", "probabilities") != "probabilities"
+        or "output" in reading.choices
+    ):
         return
     nodes = [one for body in _bodies(thing) for top in body for one in ast.walk(top)]
     called = [one for one in nodes if isinstance(one, ast.Call)]
