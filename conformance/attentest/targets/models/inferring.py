@@ -210,8 +210,8 @@ def infer(built: Building, name: str, doc: str, reading: Reading) -> Inferred:
     codes = " ".join(form.code for form in call.conventions.masks.values())
     is_half_given = known == 1 and ("source_keep" in codes) != ("target_keep" in codes)
     is_half_given = is_half_given and not read.with_lengths  # the one id is that of the other side
-    given = masked and not is_half_given
-    pads = "call" if given else {2: "both", 1: "one"}.get(known, "fixed")
+    is_given = masked and not is_half_given
+    pads = "call" if is_given else {2: "both", 1: "one"}.get(known, "fixed")
     meant = said_of_masks(read, doc, reading)
     against = demand_documented_masks(name, call.conventions.masks, meant)
     masks = tuple(_of_masks(call, score, against))
