@@ -192,7 +192,7 @@ SIZES: Mapping[str, Sequence[str]] = {
         "maxlen maxlength maxseqlen maxseqlength maxpositionembeddings blocksize contextlength "
         "seqlen ctxlen nctx maxpositions numpositions maxsequencelength npositions "
         "sequencelength maxtokens contextsize contextlen maximumlength maximumpositionembeddings "
-        "maxt tmax maxtimesteps qlen"
+        "maxt tmax maxtimesteps qlen lenseq lensequence lengthseq lenmax lencontext maxlenseq"
     ),
     "source_vocabulary": words(
         "vocab vocabsize numembeddings nvocab srcvocab srcvocabsize sourcevocabsize "

@@ -165,7 +165,8 @@ class _Options:
             if named[own]:
                 codes = list(named[own])
                 optional = parameter.default is not inspect.Parameter.empty
-                if optional and codes == ["sizes.target_vocabulary"]:
+                is_open = parameter.default is None and codes[0] in _VOCABULARIES
+                if is_open or (optional and codes == [_TARGET_VOCABULARY]):
                     codes.append("")  # the sides may share a table unless it is said otherwise
                 if parameter.default is None and "(" in codes[0] and part_named(own, side):
                     codes.insert(0, "")  # a part that may be left out is made by the class itself

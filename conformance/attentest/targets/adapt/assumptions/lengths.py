@@ -1,14 +1,15 @@
 """Greatest lengths of inputs: tables, masks and angles that are held for so many positions."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from attentest.targets.adapt.adapter import Adapter
 from attentest.targets.adapt.code import POSITIONS, Code
-from attentest.targets.adapt.probing import Probe
+from attentest.targets.adapt.probing import SIZES, Probe, undisturbed
 
 LONGEST = 20_000
 """Positions up to which a table is tried: as many as the farthest that is judged."""
@@ -48,6 +49,25 @@ def longest(
         middle = (low + high) // 2
         low, high = (middle, high) if served(middle) else (low, middle)
     return low
+
+
+def follows_length(code: Code, probe: Probe, adapter: Adapter) -> bool:
+    """Say whether an encoding that is built with a greater length takes that many positions.
+
+    What gets the length may be another size, beside one that no name says.
+    """
+    if adapter.component != "positional_encoding":
+        return True
+    try:
+        with undisturbed():
+            longer = code.build(SIZES.but(max_length=_IN_USE))
+    except Exception:  # code that a user wrote may raise anything
+        return True
+    if not isinstance(longer, nn.Module):
+        return True
+    probe = replace(probe, built=longer.to(probe.dtype).eval())
+    given = {name: _as_long(one, _IN_USE) for name, one in probe.given(adapter).items()}
+    return not isinstance(probe.called(adapter, given), str)
 
 
 def _as_long(value: Any, length: int) -> Any:
