@@ -16,6 +16,11 @@ from torch import nn
 
 from attentest.targets import file_modules
 
+_PREPARING = (
+    *("logging.", "warnings.", "sys.path.append", "sys.path.insert", "random.seed"),
+    *("np.random.seed", "numpy.random.seed", "torch.manual_seed", "torch.cuda.manual_seed"),
+)
+"""The calls by which such a file may say how messages are shown, what is found and drawn."""
 _HARMLESS = (
     *("device", "is_available", "getLogger", "get_logger", "TypeVar", "namedtuple", "NewType"),
 )
@@ -298,6 +303,8 @@ def _defines(node: ast.stmt) -> bool:
             return True
         case ast.Expr(value=ast.Constant()):
             return True
+        case ast.Expr(value=ast.Call(func=ast.Attribute() as called)):
+            return ast.unparse(called).startswith(_PREPARING)
         case ast.If(test=ast.Compare(left=ast.Name(id="__name__"))):
             return True
         case ast.Assign() | ast.AnnAssign():

@@ -59,6 +59,12 @@ def test_static_method_that_names_its_class_by_a_module_builds_the_model(tmp_pat
     assert judge(Bench.for_status(backend, effort=0.1), "model.formula").status == "pass"
 
 
+def test_file_that_sets_up_its_messages_and_seeds_is_run(tmp_path):
+    setup = "\n\nimport logging\nimport torch\nlogging.captureWarnings(False)\ntorch.manual_seed(0)"
+    backend = read(tmp_path, CLASSES, MAKER + setup)
+    assert any("is built as make_model does" in one for one in backend.assumed)
+
+
 def test_a_file_that_does_more_than_define_things_is_not_run(tmp_path):
     """The function in it is named, for the user to choose it."""
     with pytest.raises(Unclear, match=r"parts are handed to it.*make_0\.py:make_model"):
