@@ -7,7 +7,7 @@ from folders import SUPPORT
 from mistaken_code import adapted, broken, edited
 
 MODEL = (SUPPORT / "wild_models" / "composed.py").read_text(encoding="utf-8")
-NAME = "Transformer"
+NAME = "Seq2SeqTransformer"
 
 
 @pytest.mark.proof
