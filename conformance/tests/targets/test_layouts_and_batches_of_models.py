@@ -106,3 +106,20 @@ def test_labels_of_a_batch_are_no_target(tmp_path: Path) -> None:
     (tmp_path / "own.py").write_text(source)
     module = load(tmp_path / "own.py")
     assert not is_whole("Named", module.Named)
+
+
+def test_settings_of_a_call_that_hold_a_device_alone_are_given(tmp_path: Path) -> None:
+    source = edited(
+        MODEL,
+        BACK,
+        (
+            "def forward(self, src, tgt):\n        hidden, n = src == self.pad, tgt.size(1)",
+            "def forward(self, en_batch, de_batch, en_mask, de_mask, config):\n"
+            "        src, tgt = en_batch.to(config['DEVICE']), de_batch\n"
+            "        hidden, n = en_mask == 0, tgt.size(1)",
+        ),
+        ("tgt_key_padding_mask=tgt == self.pad", "tgt_key_padding_mask=de_mask == 0"),
+    )
+    backend = adapted(tmp_path, "Translator", source)
+    assert "config={'DEVICE': 'cpu'}" in backend.written()  # type: ignore[attr-defined]
+    assert not broken(backend, FORMULA)

@@ -53,6 +53,7 @@ from attentest.targets.models.limits import (
     with_rounded_heads,
 )
 from attentest.targets.models.logits import scale_of_logits
+from attentest.targets.models.questions.hiding import demand_hiding_fill
 from attentest.targets.models.questions.lengths import inferred_of_equal_lengths
 from attentest.targets.models.questions.losses import demand_logits
 from attentest.targets.models.recognition import is_whole, makes_models
@@ -181,6 +182,7 @@ def adapt_model(
         if not reading.anyway:
             demand_one_offset(name, made, made.choices)
             demand_logits(name, thing, made, reading)
+            demand_hiding_fill(name, made.choices.get("mask_fill"), reading)
         if not (reading.anyway or made.fits):
             demand_free_ids(name, built, inferred.call.compiled())
             demand_layers(probe_of(built, one_vocabulary).model, name, read)

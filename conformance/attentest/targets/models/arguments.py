@@ -23,6 +23,8 @@ _PADS = re.compile(
 _PADDING = re.compile(r"[a-z]+paddings?$")
 _OF_TOKENS = re.compile(r"(attention|attn|key)?(pad|padding)?masks?$|(pad|padding|valid)s?$")
 """The end of the name of a mask, after the name of its tokens, as in `document_padding`."""
+_PLAIN = re.compile(r"^(.{2,})(batch|ids|tokens|seq|sequence|inputs?)$")
+"""The name of tokens, and a word that says nothing of their side, as in `de_batch`."""
 _LENGTHS = re.compile(r"(lens|lengths|(?!max|min|seq|beam|gen)[a-z]+(len|lens|length|lengths))$")
 _PAD_ID = re.compile(r"(pad|padding|[a-z]+pad)(id|ids|idx|index|token|tokenid|value)$")
 """The names of an id of padding that a call takes, as `src_pad_idx`."""
@@ -231,6 +233,7 @@ def _role(own: str, tokens: Mapping[str, str]) -> str:
 def _named_after(words: str, tokens: Mapping[str, str]) -> str:
     """Return the side whose tokens a mask is named after, "" for none."""
     sides = {squashed(own): role for role, own in tokens.items() if role != "memory"}
+    sides |= {_PLAIN.sub(r"\1", own): role for own, role in sides.items()}
     return next(
         (
             role

@@ -25,7 +25,13 @@ from attentest.targets.models.combining import (
     varied,
 )
 from attentest.targets.models.forms import Form
-from attentest.targets.models.inputs.packed import read_packed, taken_in_pairs, unpacked
+from attentest.targets.models.inputs.defaults import makes_masks
+from attentest.targets.models.inputs.packed import (
+    devices_given,
+    read_packed,
+    taken_in_pairs,
+    unpacked,
+)
 from attentest.targets.models.lengths import (
     EqualProbe,
     is_of_one_length,
@@ -190,7 +196,8 @@ def infer(built: Building, name: str, doc: str, reading: Reading) -> Inferred:
             call = (
                 masked_call if named or is_of_order or _hides_source(probe, masked_call) else call
             )
-    if read.masks and not call.conventions.masks and score < SURE:
+    is_asked = read.masks and not call.conventions.masks and score < SURE
+    if is_asked and not makes_masks(type(probe.model).forward, read.masks):
         raise Unclear(
             f"{name} takes {' and '.join(read.masks)}, and no form of mask that was tried shows "
             f"what right masks show: it would be judged without.{nearest(probe, masked_call)} Say "
@@ -317,6 +324,7 @@ def _plain_call(probe: Probe, name: str, reading: Reading) -> Call:
     if type(model).forward is not nn.Module.forward or not all(
         callable(getattr(model, one, None)) for one in ("encode", "decode")
     ):
+        reading = devices_given(type(model), reading)
         packed = read_packed(name, unpacked(type(model).forward), reading)
         read = packed or arguments.read(name, signature_of(model), wanted, reading)
         pairs = () if packed else taken_in_pairs(type(model).forward, read.tokens)

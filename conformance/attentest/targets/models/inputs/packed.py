@@ -116,6 +116,22 @@ def read_packed(name: str, packed: Packed | None, reading: Reading) -> Arguments
     return replace(found, packed=packed.own, holder=packed.holder)
 
 
+def devices_given(kind: type, reading: Reading) -> Reading:
+    """Return `reading` with a dictionary for each argument of a call that holds a device alone.
+
+    So it is with settings of which the class reads nothing but `config["device"]`.
+    """
+    body = _code(kind)
+    own = list(inspect.signature(kind.forward).parameters.values())[1:]  # type: ignore[attr-defined]
+    found = {}
+    for one in own if body is not None else ():
+        if one.default is inspect.Parameter.empty and one.name not in reading.given:
+            used = [key for held, key in _keys(body) if ast.unparse(held) == one.name]
+            if used and all(squashed(key) == "device" for key in used):
+                found[one.name] = dict.fromkeys(used, "cpu")
+    return replace(reading, given={**reading.given, **found}) if found else reading
+
+
 def taken_in_pairs(forward: Any, tokens: Mapping[str, str]) -> tuple[str, ...]:
     """Return the `tokens` that a call takes apart as `x[0]` and `x[1]`: they come with lengths.
 
@@ -127,9 +143,9 @@ def taken_in_pairs(forward: Any, tokens: Mapping[str, str]) -> tuple[str, ...]:
     return tuple(own for own in tokens.values() if _is_taken_in_pairs(body, own))
 
 
-def _code(forward: Any) -> ast.AST | None:
+def _code(thing: Any) -> ast.AST | None:
     try:
-        return ast.parse(textwrap.dedent(inspect.getsource(forward)))
+        return ast.parse(textwrap.dedent(inspect.getsource(thing)))
     except (OSError, SyntaxError, TypeError):
         return None
 
