@@ -60,8 +60,7 @@ ROLES: Mapping[str, Sequence[str]] = {
         "tgtinputids tgttokenids trginputids trgids targetinputids targetids decinputids "
         "targets label labels real gold golds ytrue truth words trgy tgty reference ysinpad yspad "
         "ysin ys tgtseq trgseq targetseq targettokens trgtokens tgttext targettext "
-        "targetsequence tgtsequence tgtinput tgtinputs trginput trginputs targetinput "
-        "targetinputs decoderinputs"
+        "targetsequence tgtinput trginput targetinput targetinputs decoderinputs"
     ),
     "output": words(
         "output outputs logits logit pred preds prediction predictions x input inputs logprobs "

@@ -17,7 +17,7 @@ from attentest.targets.whole import AdaptedWhole
 
 _OF_LOGITS = ("CrossEntropyLoss", "cross_entropy")
 _OF_SHARES = ("NLLLoss", "nll_loss", "KLDivLoss", "kl_div")
-"""What takes logarithms of shares, or makes them."""
+"""The losses of shares, or of their logarithms."""
 
 _QUESTION = (
     "{} returns shares, as a softmax makes them, and the code around it gives what a model returns "
