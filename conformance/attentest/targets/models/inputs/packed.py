@@ -121,10 +121,10 @@ def devices_given(kind: type, reading: Reading) -> Reading:
 
     So it is with settings of which the class reads nothing but `config["device"]`.
     """
-    body = _code(kind)
+    body = _code(kind) or ast.Module([], [])
     own = list(inspect.signature(kind.forward).parameters.values())[1:]  # type: ignore[attr-defined]
     found = {}
-    for one in own if body is not None else ():
+    for one in own:
         if one.default is inspect.Parameter.empty and one.name not in reading.given:
             used = [key for held, key in _keys(body) if ast.unparse(held) == one.name]
             if used and all(squashed(key) == "device" for key in used):
