@@ -24,4 +24,4 @@ def test_registered_parameters_of_a_list_move_to_meta_and_others_stay() -> None:
         "others.0": "cpu",
         "others.1": "cpu",
     }
-    assert moved.groups[0]["params"][0] is moved.map.weight
+    assert vars(moved)["groups"][0]["params"][0] is moved.get_parameter("map.weight")
