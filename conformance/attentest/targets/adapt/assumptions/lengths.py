@@ -20,6 +20,9 @@ _IN_USE = 600
 _OF_SEQUENCES = ("multi_head_attention", "encoder_layer", "encoder", "decoder_layer", "decoder")
 """Components that may hold masks or angles for so many positions."""
 
+_OF_ANY_LENGTH = ("encoder_layer", "encoder", "decoder_layer", "decoder")
+"""Those of them that may be built with that number, and are judged without."""
+
 
 def longest(
     code: Code, probe: Probe, adapter: Adapter, masks: Callable[[int], Mapping[str, Tensor]]
@@ -52,12 +55,14 @@ def longest(
 
 
 def follows_length(code: Code, probe: Probe, adapter: Adapter) -> bool:
-    """Say whether an encoding that is built with a greater length takes that many positions.
+    """Say whether what is built with a greatest length is judged up to that and no further.
 
-    What gets the length may be another size, beside one that no name says.
+    An encoding that is built with a greater one takes that many positions: what gets the length
+    may be another size, beside one that no name says. Layers and stacks are judged with sequences
+    of any length, whatever they are built with.
     """
     if adapter.component != "positional_encoding":
-        return True
+        return adapter.component not in _OF_ANY_LENGTH
     try:
         with undisturbed():
             longer = code.build(SIZES.but(max_length=_IN_USE))
