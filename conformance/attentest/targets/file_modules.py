@@ -45,6 +45,7 @@ from attentest.results.text import summary
 from attentest.targets import definitions
 from attentest.targets.imports.added_paths import AddedPaths, is_installed, restored_path
 from attentest.targets.imports.importlibs import Importlib
+from attentest.targets.imports.relative import relative_files
 
 _PREFIX = definitions.NAMESPACE
 _folders: dict[str, "_Folder"] = {}
@@ -104,18 +105,18 @@ def _folder_of_imports(file: Path, folder: Path) -> Path:
 
     It is `folder` unless a name that neither this nor what is installed has is one of a folder
     above, or of one between it and `file`, which relative imports may not leave; the files of
-    `folder` that are imported count, too.
+    `folder` that are imported count, too, by dots as well.
     """
     asked, seen = [file], {file}
     up = file.parents[max(1, _levels(file)) : len(file.relative_to(folder).parts) - 1]
     while asked:
         importing = asked.pop()
+        near = {*relative_files(importing, _imports(importing))} - seen
+        asked, seen = [*asked, *sorted(near)], seen | near
         for top in _imported(importing):
             places = [importing.parent, folder]
-            files = [one for up in places for one in _files_of(up, top) if one not in seen]
-            asked += files
-            seen |= {*files}
             held = {one for up in places for one in _files_of(up, top)}
+            asked, seen = [*asked, *sorted(held - seen)], seen | held
             if held - {importing} or _is_known(top, importing):
                 continue
             above = next((one for one in (*up, *upwards(folder)) if _files_of(one, top)), None)

@@ -82,7 +82,7 @@ def demand_no_gpu(name: str, failure: str) -> None:
     """Raise Unclear where `failure` says that `name` needs a GPU: code is read on the CPU."""
     if _OF_GPU.search(failure) and _MISSING not in failure:
         raise Unclear(
-            f"{name} needs a GPU, and code is read on the CPU: if it moves there by .cuda(), write "
+            f"{name} needs a GPU, and code is read on the CPU: if it asks for one by name, write "
             f".to(device) with a device that it chooses; if its kernels are those of Triton, "
             f"set TRITON_INTERPRET=1 in the environment, which runs them there, and add "
             f"--write-adapter FILE to judge them on the GPU afterwards, by `attentest run "

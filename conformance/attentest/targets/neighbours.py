@@ -16,6 +16,11 @@ from torch import nn
 
 from attentest.targets import file_modules
 
+_PREPARING = (
+    *("logging.", "warnings.", "sys.path.append", "sys.path.insert", "random.seed"),
+    *("np.random.seed", "numpy.random.seed", "torch.manual_seed", "torch.cuda.manual_seed"),
+)
+"""The calls by which such a file may say how messages are shown, what is found and drawn."""
 _HARMLESS = (
     *("device", "is_available", "getLogger", "get_logger", "TypeVar", "namedtuple", "NewType"),
 )
@@ -68,15 +73,28 @@ def functions_that_build(thing: type) -> list[Callable[..., Any]]:
             for one, held in names.items()
             if held
         ]
-        found = [getattr(module, name, None) for module, held in modules for name in held]
+        found = [_attribute(module, name) for module, held in modules for name in held]
         same: list[Callable[..., Any]] = [
-            one
-            for one in found
-            if inspect.isfunction(one) and file_of(one.__globals__.get(thing.__name__)) == own
+            one for one in found if inspect.isfunction(one) and _holds(one.__globals__, thing)
         ]
         if same:
             return same
     return []
+
+
+def _attribute(owner: object, path: str) -> object:
+    """Return the value of `path`, the name of a function or of a static method of a class."""
+    for name in path.split("."):
+        owner = getattr(owner, name, None)
+    return owner
+
+
+def _holds(names: dict[str, Any], thing: type) -> bool:
+    """Say whether one of the `names` of a file is the class `thing`, or a module that holds it."""
+    held = [names.get(thing.__name__), *filter(inspect.ismodule, names.values())]
+    own = file_of(thing)
+    both = (one if inspect.isclass(one) else getattr(one, thing.__name__, None) for one in held)
+    return any(file_of(one) == own for one in both if inspect.isclass(one))
 
 
 def bodies_naming(thing: type) -> Iterator[list[ast.stmt]]:
@@ -141,8 +159,20 @@ def _imports(file: Path, name: str) -> bool:
 
 
 def _builders(file: Path, thing: type) -> list[str]:
-    """Return the functions of `file` that call `thing` and return something."""
-    return [one.name for one in _that_call(_body(file), thing)]
+    """Return the functions of `file` that call `thing` and return something, static methods too."""
+    body = _body(file)
+    found = [one.name for one in _that_call(body, thing)]
+    for owner in body:
+        if isinstance(owner, ast.ClassDef) and owner.name != thing.__name__:
+            static = [one for one in owner.body if _is_static(one)]
+            found += [f"{owner.name}.{one.name}" for one in _that_call(static, thing)]
+    return found
+
+
+def _is_static(node: ast.stmt) -> bool:
+    """Say whether a statement of a class defines a method without `self`."""
+    marks = getattr(node, "decorator_list", [])
+    return any(isinstance(one, ast.Name) and one.id == "staticmethod" for one in marks)
 
 
 def _that_call(body: Sequence[ast.stmt], thing: type) -> Iterator[ast.FunctionDef]:
@@ -273,6 +303,8 @@ def _defines(node: ast.stmt) -> bool:
             return True
         case ast.Expr(value=ast.Constant()):
             return True
+        case ast.Expr(value=ast.Call(func=ast.Attribute() as called)):
+            return ast.unparse(called).startswith(_PREPARING)
         case ast.If(test=ast.Compare(left=ast.Name(id="__name__"))):
             return True
         case ast.Assign() | ast.AnnAssign():

@@ -42,3 +42,12 @@ def test_neighbours_of_a_file_with_the_name_of_its_folder_import_one_another(
     monkeypatch.chdir(folder)
     monkeypatch.syspath_prepend(str(folder))
     assert load(folder / "model.py").INNER == 32
+
+
+def test_imports_of_files_that_are_imported_by_dots_are_found(tmp_path: Path) -> None:
+    folder = tmp_path / "project" / "sources" / "model"
+    (folder / "parts").mkdir(parents=True)
+    (folder / "parts" / "width.py").write_text("WIDTH = 8\n")
+    (folder / "parts" / "block.py").write_text("from sources.model.parts.width import WIDTH\n")
+    (folder / "whole.py").write_text("from .parts.block import WIDTH\n")
+    assert load(folder / "whole.py").WIDTH == 8

@@ -43,6 +43,28 @@ def test_a_mistake_in_such_a_model_is_detected(tmp_path):
     assert judge(bench, "model.formula").status == "violation"
 
 
+@pytest.mark.proof
+def test_static_method_that_names_its_class_by_a_module_builds_the_model(tmp_path):
+    body = "".join(f"    {line}\n" for line in f"def make_model({MAKER}".splitlines())
+    made = f"from model import classes\n\n\nclass Makers:\n    @staticmethod\n{body}"
+    made = made.replace("EncoderDecoder(", "classes.EncoderDecoder(")
+    (tmp_path / "model").mkdir()
+    (tmp_path / "model" / "classes.py").write_text(CLASSES)
+    head = "import copy\nfrom torch import nn\nfrom model.classes import *\n"
+    (tmp_path / "makers.py").write_text(head + made)
+    backend = attentest.adapted(str(tmp_path / "model" / "classes.py:EncoderDecoder"))
+    said = "assumed that EncoderDecoder is built as Makers.make_model does, and judged as that"
+    assert said in backend.assumed
+    assert "Makers.make_model(" in backend.written()
+    assert judge(Bench.for_status(backend, effort=0.1), "model.formula").status == "pass"
+
+
+def test_file_that_sets_up_its_messages_and_seeds_is_run(tmp_path):
+    setup = "\n\nimport logging\nimport torch\nlogging.captureWarnings(False)\ntorch.manual_seed(0)"
+    backend = read(tmp_path, CLASSES, MAKER + setup)
+    assert any("is built as make_model does" in one for one in backend.assumed)
+
+
 def test_a_file_that_does_more_than_define_things_is_not_run(tmp_path):
     """The function in it is named, for the user to choose it."""
     with pytest.raises(Unclear, match=r"parts are handed to it.*make_0\.py:make_model"):

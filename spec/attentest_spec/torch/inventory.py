@@ -1,6 +1,6 @@
 """Listings of the modules and tensors that a torch module holds, in plain containers too."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from torch import Tensor, nn
@@ -56,6 +56,26 @@ def _leaves(name: str, value: Any) -> Iterator[tuple[str, Any]]:
         return
     for key, inner in value.items() if isinstance(value, dict) else enumerate(value):
         yield from _leaves(f"{name}.{key}", inner)
+
+
+def follow(module: nn.Module, moved: Mapping[int, nn.Parameter]) -> None:
+    """Put the `moved` parameters in the place of those with their ids in lists and dictionaries.
+
+    A move between real devices leaves each parameter the object that it is; one to meta does not.
+    """
+    for _, inner in modules(module):
+        for _, value in _plain(inner):
+            _replace(value, moved)
+
+
+def _replace(held: Any, moved: Mapping[int, nn.Parameter]) -> None:
+    """Replace the values of nested lists and dictionaries by those with their ids."""
+    if isinstance(held, list | dict):
+        for key, value in list(held.items() if isinstance(held, dict) else enumerate(held)):
+            if isinstance(value, nn.Parameter) and id(value) in moved:
+                held[key] = moved[id(value)]
+            else:
+                _replace(value, moved)
 
 
 def facts(value: Tensor) -> dict[str, Any]:

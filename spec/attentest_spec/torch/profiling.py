@@ -1,9 +1,23 @@
-"""Ranges and marks for the profiler of CUDA, which raise where torch is built without it."""
+"""Ranges for the profiler of CUDA, and moves to it, which raise where torch is built without it."""
 
 from types import SimpleNamespace
+from typing import Any, TypeVar
 
 import torch
+from torch import Tensor, nn
 from torch.cuda import nvtx
+
+T = TypeVar("T", Tensor, nn.Module)
+
+
+def ignore_moves() -> None:
+    """Let `x.cuda()` return `x` where torch is built without CUDA, as there is one device."""
+
+    def stay(moved: T, *_: Any, **__: Any) -> T:
+        return moved
+
+    if torch.version.cuda is None:
+        Tensor.cuda = nn.Module.cuda = stay  # type: ignore[method-assign, assignment]
 
 
 def ignore_ranges() -> None:

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from attentest_spec.contract import Output
 from attentest_spec.names import require
 from attentest_spec.setting import Array
+from attentest_spec.torch.inventory import follow
 
 DTYPES: Mapping[str, torch.dtype] = {
     "float64": torch.float64,
@@ -79,10 +80,14 @@ def convert(module: nn.Module, precision: str, device: str) -> nn.Module:
     dtype = torch_dtype(precision)
     if type(module).to is not nn.Module.to:
         return cast_real(module.to(device), dtype)
+    before = dict(module.named_parameters())
     # In one pass over the modules inside, not in one to move and another to cast.
     converted: nn.Module = module._apply(  # type: ignore[no-untyped-call]  # torch leaves it untyped
         lambda one: one.to(device, dtype if one.is_floating_point() else None)
     )
+    if device == "meta":
+        after = dict(converted.named_parameters())
+        follow(converted, {id(one): after[name] for name, one in before.items()})
     return converted
 
 

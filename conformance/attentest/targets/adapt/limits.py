@@ -17,7 +17,7 @@ from attentest.analysis.undeclared import effective_limits, frozen_rows, marks_w
 from attentest.harness.subject import Subject
 from attentest.results.text import summary, summary_with_place
 from attentest.targets.adapt.adapter import Adapter
-from attentest.targets.adapt.assumptions.lengths import longest
+from attentest.targets.adapt.assumptions.lengths import follows_length, longest
 from attentest.targets.adapt.code import Code
 from attentest.targets.adapt.components import squashed
 from attentest.targets.adapt.construction import Construction
@@ -121,7 +121,7 @@ def limits_of(
         inner_multiple=inner.multiple,
         shared_inner=None if "shared_inner" in known else shared_inner(probe, table),
         length=None
-        if "max_length" in known
+        if "max_length" in known and follows_length(code, probe, adapter)
         else longest(code, probe, adapter, partial(any_masks, adapter)),
         own_pads=code.inner is not None or not _of_source_alone("pad", known),
         own_vocabularies=code.inner is not None or not _of_source_alone("vocabulary", known),

@@ -51,13 +51,16 @@ ROLES: Mapping[str, Sequence[str]] = {
     ),
     "source": words(
         "src source srctokens encinput encinputs srcinputids srctokenids sourceinputids sourceids "
-        "encoderinputids encinputids inputids x input encoderinput srcids xspad xs"
+        "encoderinputids encinputids inputids x input encoderinput srcids xspad xs "
+        "srcseq sourceseq sourcetokens srctoken srctext sourcetext sourcesequence srcsequence "
+        "srcinput srcinputs sourceinput sourceinputs encoderinputs"
     ),
     "target": words(
         "tgt trg target tgttokens decinput decinputs decoderinputids decoderinput y tgtids "
         "tgtinputids tgttokenids trginputids trgids targetinputids targetids decinputids "
         "targets label labels real gold golds ytrue truth words trgy tgty reference ysinpad yspad "
-        "ysin ys"
+        "ysin ys tgtseq trgseq targetseq targettokens trgtokens tgttext targettext "
+        "targetsequence tgtinput trginput targetinput targetinputs decoderinputs"
     ),
     "output": words(
         "output outputs logits logit pred preds prediction predictions x input inputs logprobs "
@@ -188,7 +191,7 @@ SIZES: Mapping[str, Sequence[str]] = {
         "maxlen maxlength maxseqlen maxseqlength maxpositionembeddings blocksize contextlength "
         "seqlen ctxlen nctx maxpositions numpositions maxsequencelength npositions "
         "sequencelength maxtokens contextsize contextlen maximumlength maximumpositionembeddings "
-        "maxt tmax maxtimesteps qlen"
+        "maxt tmax maxtimesteps qlen lenseq lensequence lengthseq lenmax lencontext maxlenseq"
     ),
     "source_vocabulary": words(
         "vocab vocabsize numembeddings nvocab srcvocab srcvocabsize sourcevocabsize "

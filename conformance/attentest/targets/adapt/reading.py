@@ -154,6 +154,10 @@ class Uncovered(Unclear):
     """Code that the spec does not describe: the name of a component changes nothing of that."""
 
 
+class Unmeant(Uncovered):
+    """Code whose mask changes its output, and hides no key as either meaning of an entry would."""
+
+
 class Windowed(Uncovered):
     """Code whose positions see near ones alone, which no other way of reading it changes."""
 

@@ -53,7 +53,9 @@ from attentest.targets.models.limits import (
     with_rounded_heads,
 )
 from attentest.targets.models.logits import scale_of_logits
+from attentest.targets.models.questions.hiding import demand_hiding_fill
 from attentest.targets.models.questions.lengths import inferred_of_equal_lengths
+from attentest.targets.models.questions.losses import demand_logits
 from attentest.targets.models.recognition import is_whole, makes_models
 from attentest.targets.models.surrounded import OUTSIDE, Surrounded
 from attentest.targets.models.tables.fixed_rows import with_free_rows
@@ -61,7 +63,9 @@ from attentest.targets.models.tables.head_matrices import with_own_parameters
 from attentest.targets.models.tables.mapping import table_of
 from attentest.targets.models.tables.norms_in_turn import with_own_norms
 from attentest.targets.models.tables.one_table import (
+    NOT_ADDED,
     ONE_TABLE,
+    SHARED,
     adds_rows,
     shared_positions,
     without_rows,
@@ -108,14 +112,15 @@ def adapt_class(
         (maker,) = makers
 
         def made_by(asked: Reading) -> AdaptedWhole:
-            return adapt_model(maker, asked, maker.__name__, sys.modules[maker.__module__], read)
+            home = sys.modules[maker.__module__]
+            return adapt_model(maker, asked, maker.__qualname__, home, read)
 
         try:
             made: AdaptedWhole = with_number_of_heads(made_by(reading), reading, made_by)
         except Unclear as other:
             is_built = not _UNBUILT.search(str(other))  # the question of the class says more then
             raise (other if is_built else question) from None
-        sentence = f"assumed that {name} is built as {maker.__name__} does, and judged as that"
+        sentence = f"assumed that {name} is built as {maker.__qualname__} does, and judged as that"
         head, *rest = made.understood
         assumed = (sentence, *made.assumed)
         return replace(made, assumed=assumed, understood=(head, sentence, *rest))
@@ -176,6 +181,8 @@ def adapt_model(
             demand_documented_scales(name, "model", thing, made.choices, reading)
         if not reading.anyway:
             demand_one_offset(name, made, made.choices)
+            demand_logits(name, thing, made, reading)
+            demand_hiding_fill(name, made.choices.get("mask_fill"), reading)
         if not (reading.anyway or made.fits):
             demand_free_ids(name, built, inferred.call.compiled())
             demand_layers(probe_of(built, one_vocabulary).model, name, read)
@@ -243,16 +250,6 @@ _UNBUILT = re.compile(r"could not be built|cannot run:")
 _OVERFLOW = "cannot be converted to type float without overflow"
 _PRECISIONS = re.compile(r"dtype|scalar type|\bDouble\b")
 """The words of a failure of code whose precisions differ."""
-
-SHARED = (
-    "{} has one trained table of positions for both sides, and this spec has one for each: name "
-    "the classes of its parts, one by one."
-)
-NOT_ADDED = (
-    "With its rows put into the embeddings the logits are others: they are not added to those of "
-    "both sides in the order of the positions, or the logits are made with another table. Either "
-    "may be a mistake."
-)
 
 
 def is_model(thing: Any, reading: Reading, name: str) -> bool:

@@ -1,11 +1,8 @@
 """The arguments of the call of a whole model: tokens, masks and constants, by their names."""
 
-import ast
 import inspect
 import re
-import sys
-import textwrap
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -26,6 +23,8 @@ _PADS = re.compile(
 _PADDING = re.compile(r"[a-z]+paddings?$")
 _OF_TOKENS = re.compile(r"(attention|attn|key)?(pad|padding)?masks?$|(pad|padding|valid)s?$")
 """The end of the name of a mask, after the name of its tokens, as in `document_padding`."""
+_PLAIN = re.compile(r"^(.{2,})(batch|ids|tokens|seq|sequence|inputs?)$")
+"""The name of tokens, and a word that says nothing of their side, as in `de_batch`."""
 _LENGTHS = re.compile(r"(lens|lengths|(?!max|min|seq|beam|gen)[a-z]+(len|lens|length|lengths))$")
 _PAD_ID = re.compile(r"(pad|padding|[a-z]+pad)(id|ids|idx|index|token|tokenid|value)$")
 """The names of an id of padding that a call takes, as `src_pad_idx`."""
@@ -57,7 +56,8 @@ class Arguments:
 
     `tokens` maps "source" and "target" (and "memory", for a method) to arguments, `masks` each
     mask argument to its role (see :mod:`forms`), and `fixed` arguments to constants. `packed` is
-    the one argument that holds all tokens, "" where each input has its own: they are its places.
+    the one argument that holds all inputs, "" where each has its own, and `holder` is the kind of
+    object that it is: a tuple, whose places are the names, a dictionary, or one with attributes.
     `labels` is the optional argument of the tokens of a loss, "" for none. Those `with_lengths` get
     the tokens and how many there are in each row, as a pair.
     """
@@ -68,6 +68,7 @@ class Arguments:
     required: Collection[str] = ()
     positional: Collection[str] = ()
     packed: str = ""
+    holder: str = ""
     labels: str = ""
     with_lengths: Collection[str] = ()
 
@@ -111,7 +112,7 @@ def read(
     own = {one.name: one for one in signature.parameters.values() if one.kind not in loose}
     fixed = {one: value for one, value in reading.given.items() if one in own}
     fixed |= {one: _pad_id(one) for one in own if one not in fixed and _is_pad_id(one, reading)}
-    tokens = _tokens(own, wanted, reading, fixed)
+    tokens = tokens_of(own, wanted, reading, fixed)
     rest = [one for one in own if one not in tokens.values() and one not in fixed]
     said = [one for role, one in reading.arguments.items() if role.endswith("mask")]
     masks = _masks([one for one in rest if _is_mask(one) or one in said], tokens, reading)
@@ -146,71 +147,13 @@ def _pad_id(own: str) -> PadId:
     return PadId(any(mark in squashed(own) for mark in _TARGET))
 
 
-def unpacked(forward: Any) -> tuple[str, tuple[str, ...]]:
-    """Return the one argument of a call and the names that its code gives the parts, () for none.
-
-    Its parts are taken apart in order by one statement, `src, tgt = inputs`, and the argument is
-    used nowhere else.
-    """
-    held = list(inspect.signature(forward).parameters.values())[1:]
-    own = [one.name for one in held if one.default is inspect.Parameter.empty]
-    try:
-        body = ast.parse(textwrap.dedent(inspect.getsource(forward)))
-    except (OSError, SyntaxError, TypeError):
-        return "", ()
-    used = [one for one in ast.walk(body) if isinstance(one, ast.Name) and one.id in own]
-    for one in ast.walk(body) if len(own) == len(used) == 1 else ():
-        if isinstance(one, ast.Assign) and one.value is used[0]:
-            parts = getattr(one.targets[0], "elts", [])
-            names = tuple(part.id for part in parts if isinstance(part, ast.Name))
-            return (own[0], names) if len(names) == len(parts) else ("", ())
-    return "", ()
-
-
-def taken_in_pairs(forward: Any, tokens: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the `tokens` that a call takes apart as `x[0]` and `x[1]`: they come with lengths.
-
-    They are used in no other way before one is bound again, as by `x = x[0]`.
-    """
-    try:
-        body = ast.parse(textwrap.dedent(inspect.getsource(forward)))
-    except (OSError, SyntaxError, TypeError):
-        return ()
-    return tuple(own for own in tokens.values() if _is_taken_in_pairs(body, own))
-
-
-def _is_taken_in_pairs(body: ast.AST, own: str) -> bool:
-    names = [one for one in ast.walk(body) if isinstance(one, ast.Name) and one.id == own]
-    bound = [one.lineno for one in names if isinstance(one.ctx, ast.Store)]
-    end = min(bound, default=sys.maxsize)
-    places = {
-        id(one.value): getattr(one.slice, "value", None)
-        for one in ast.walk(body)
-        if isinstance(one, ast.Subscript)
-    }
-    used = [one for one in names if isinstance(one.ctx, ast.Load) and one.lineno <= end]
-    return {places.get(id(one)) for one in used} == {0, 1}
-
-
-def read_packed(packed: str, parts: Sequence[str], reading: Reading) -> Arguments | None:
-    """Return the arguments of a call whose one argument `packed` holds source and target.
-
-    `parts` are the names that the code gives them. None where these are more, or a mask.
-    """
-    own = {one: inspect.Parameter(one, inspect.Parameter.KEYWORD_ONLY) for one in parts}
-    sides = _tokens(own, ("source", "target"), reading, ())
-    if len(parts) != 2 or set(sides.values()) != set(parts):
-        return None
-    places = {role: f"{packed}[{parts.index(name)}]" for role, name in sides.items()}
-    return Arguments(places, required=(packed,), packed=packed)
-
-
-def _tokens(
+def tokens_of(
     own: Mapping[str, inspect.Parameter],
     wanted: Collection[str],
     reading: Reading,
     fixed: Collection[str],
 ) -> dict[str, str]:
+    """Return the arguments of the `wanted` tokens, by their names and then by their order."""
     found = {role: reading.arguments[role] for role in wanted if role in reading.arguments}
     free = [one for one in own if one not in fixed and not _is_mask(one)]
     free = [one for one in free if not isinstance(own[one].default, bool)]  # no switches
@@ -241,7 +184,7 @@ def _may_be_labels(parameter: inspect.Parameter, reading: Reading) -> bool:
 
 def sides_of(signature: inspect.Signature) -> tuple[str, ...]:
     """Return the arguments that are source and target: masks may be between them."""
-    found = _tokens(signature.parameters, ("source", "target"), Reading(), ())
+    found = tokens_of(signature.parameters, ("source", "target"), Reading(), ())
     return tuple(found.values())
 
 
@@ -290,6 +233,7 @@ def _role(own: str, tokens: Mapping[str, str]) -> str:
 def _named_after(words: str, tokens: Mapping[str, str]) -> str:
     """Return the side whose tokens a mask is named after, "" for none."""
     sides = {squashed(own): role for role, own in tokens.items() if role != "memory"}
+    sides |= {_PLAIN.sub(r"\1", own): role for own, role in sides.items()}
     return next(
         (
             role

@@ -101,6 +101,9 @@ def building(thing: Callable[..., Any], name: str, reading: Reading) -> Building
     raise plain if isinstance(plain, Unclear) else Unclear(plain)
 
 
+_MULTIPLE = re.compile(r"divisible|multiple|divide", re.IGNORECASE)
+"""The words of a failure of code whose inner width has to be a multiple of the model's."""
+
 _CONSTANT = {"d_model", "heads", "layers"}
 """The sizes that constants of the code are looked for where no argument is one."""
 
@@ -128,6 +131,8 @@ def _fitting(options: "_Options", thing: Callable[..., Any], name: str) -> Build
         first, failure = first or expression, failure or found
         if expression in expressions[:2]:
             tried += [one for one in with_vocabularies(expression, found) if one not in tried]
+            if _MULTIPLE.search(found) and "sizes.d_ff" in expression:
+                tried.append(expression.replace("sizes.d_ff", "4 * sizes.d_model"))
     surrounded = (around(Building(expression, options.space)) for expression in tried)
     found_around = next(filter(None, surrounded), None)  # only where no way has tables
     return found_around or options.question(thing, name, first or "", failure)
@@ -165,7 +170,8 @@ class _Options:
             if named[own]:
                 codes = list(named[own])
                 optional = parameter.default is not inspect.Parameter.empty
-                if optional and codes == ["sizes.target_vocabulary"]:
+                is_open = parameter.default is None and codes[0] in _VOCABULARIES
+                if is_open or (optional and codes == [_TARGET_VOCABULARY]):
                     codes.append("")  # the sides may share a table unless it is said otherwise
                 if parameter.default is None and "(" in codes[0] and part_named(own, side):
                     codes.insert(0, "")  # a part that may be left out is made by the class itself

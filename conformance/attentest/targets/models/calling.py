@@ -24,13 +24,14 @@ class Conventions:
     """The conventions of a model besides the names of its arguments.
 
     `masks` maps mask arguments to their forms. `sequence_first` says that tokens are (L, B),
-    `drops_last` that the last target token is dropped inside, `flat` that the output is (B * T, V),
-    `cut` that columns of padding alone are cut off, as lengths say, `filled` that sequences are
-    filled with padding up to the greatest length, which the model takes alone, `labelled` that
-    labels are given too, without which no logits of all steps are returned, and
-    `part` is the place of the output in a tuple or mapping, and `generator` the attribute that maps
-    the states to the vocabulary where the call does not; `tied` is the path of the target's table,
-    which does where nothing else would.
+    `drops_last` that the last target token is dropped inside, `flat` that the output is (B * T,
+    V), `cut` that columns of padding alone are cut off, as lengths say, `filled` that sequences
+    are filled with padding up to the greatest length, which the model takes alone, `labelled` that
+    labels are given too, without which no logits of all steps are returned, `turned` that the
+    output has the other order of samples and steps than the tokens, `classes_second` that it is
+    (B, V, T), as a cross-entropy takes it, and `part` is the place of the output in a tuple or
+    mapping, and `generator` the attribute that maps the states to the vocabulary where the call
+    does not; `tied` is the path of the target's table, which does where nothing else would.
     """
 
     masks: Mapping[str, Form] = field(default_factory=dict)
@@ -40,6 +41,8 @@ class Conventions:
     cut: bool = False
     filled: bool = False
     labelled: bool = False
+    turned: bool = False
+    classes_second: bool = False
     part: int | str | None = None
     attribute: bool = False
     generator: str = ""
@@ -50,9 +53,18 @@ class Conventions:
         return replace(self, **changes)
 
     @property
+    def axes(self) -> str:
+        """The axes of the output, as the model returns it."""
+        if self.classes_second:
+            return "(B, V, T)"
+        return "(B, T, V)" if self.turned == self.sequence_first else "(T, B, V)"
+
+    @property
     def words(self) -> Iterator[str]:
         """The conventions, a sentence each."""
         yield "tokens are (L, B), sequence first" if self.sequence_first else "tokens are (B, L)"
+        if self.turned or self.classes_second:
+            yield f"the output is {self.axes}"
         if self.drops_last:
             yield "the last target token is dropped inside: one is added behind those given"
         if self.generator:
@@ -119,7 +131,12 @@ class Call:
 
     def source(self, *, raw: bool = False) -> str:
         """Return the source of the function; a `raw` one returns what the model returns."""
-        lines = [*self._inputs(), *self._calls(), *(["return output"] if raw else self._outputs())]
+        lines = [
+            *self._imports(),
+            *self._inputs(),
+            *self._calls(),
+            *(["return output"] if raw else self._outputs()),
+        ]
         body = "\n".join(f"    {line}" for line in lines)
         about = f'    """Return {self._result()}; masks are made as the model takes them."""'
         return f"def {self.name}(model, {', '.join(self.takes)}):\n{about}\n{body}\n"
@@ -133,6 +150,10 @@ class Call:
 
     def _result(self) -> str:
         return "the memory (B, S, D)" if self.returns_memory else "the output (B, T, V)"
+
+    def _imports(self) -> Iterator[str]:
+        if self.arguments.holder == "object":
+            yield "from types import SimpleNamespace"
 
     def _inputs(self) -> Iterator[str]:
         how = self.conventions
@@ -177,10 +198,14 @@ class Call:
     def _given(self, arguments: Arguments) -> str:
         given = dict(self._values(arguments))
         placed = [value for own, value in given.items() if own in arguments.positional]
-        named = [
-            f"{own}={value}" for own, value in given.items() if own not in arguments.positional
-        ]
-        return ", ".join([*placed, *named])
+        rest = [(own, value) for own, value in given.items() if own not in arguments.positional]
+        if arguments.packed and arguments.holder == "dictionary":
+            held = ", ".join(f"{own!r}: {value}" for own, value in rest)
+            return f"{arguments.packed}={{{held}}}"
+        named = ", ".join(f"{own}={value}" for own, value in rest)
+        if arguments.packed and arguments.holder == "object":
+            return f"{arguments.packed}=SimpleNamespace({named})"
+        return ", ".join([*placed, *filter(None, [named])])
 
     def _outputs(self) -> Iterator[str]:
         how = self.conventions
@@ -196,7 +221,9 @@ class Call:
         if how.flat and not self.returns_memory:
             lead = f"{length}, len(target)" if how.sequence_first else f"len(target), {length}"
             yield f"output = output.view({lead}, -1)"
-        if how.sequence_first:
+        if how.classes_second:
+            yield "output = output.transpose(1, 2)"
+        elif how.sequence_first != how.turned:
             yield "output = output.transpose(0, 1)"
         if how.filled:
             yield "output = output[:, :steps]"
@@ -206,7 +233,7 @@ class Call:
 
     def _values(self, arguments: Arguments) -> Iterator[tuple[str, str]]:
         turn = ".transpose(0, 1)" if self.conventions.sequence_first else ""
-        if arguments.packed:
+        if arguments.holder == "tuple":
             sides = sorted(arguments.tokens, key=lambda role: arguments.tokens[role])
             yield arguments.packed, f"({', '.join(f'{side}{turn}' for side in sides)})"
             return

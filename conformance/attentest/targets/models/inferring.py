@@ -25,6 +25,13 @@ from attentest.targets.models.combining import (
     varied,
 )
 from attentest.targets.models.forms import Form
+from attentest.targets.models.inputs.defaults import makes_masks
+from attentest.targets.models.inputs.packed import (
+    devices_given,
+    read_packed,
+    taken_in_pairs,
+    unpacked,
+)
 from attentest.targets.models.lengths import (
     EqualProbe,
     is_of_one_length,
@@ -62,6 +69,7 @@ from attentest_spec import Sizes
 SURE = 5
 """The score of a call that shows all that right masks show."""
 
+TURNED = "assumed that the output is meant to be {}, where the tokens are {}"
 INVERTED = (
     "{} hides the tokens of its source where there is padding, and not the padding: the mask that "
     "it makes of its ids is inverted"
@@ -188,7 +196,8 @@ def infer(built: Building, name: str, doc: str, reading: Reading) -> Inferred:
             call = (
                 masked_call if named or is_of_order or _hides_source(probe, masked_call) else call
             )
-    if read.masks and not call.conventions.masks and score < SURE:
+    is_asked = read.masks and not call.conventions.masks and score < SURE
+    if is_asked and not makes_masks(type(probe.model).forward, read.masks):
         raise Unclear(
             f"{name} takes {' and '.join(read.masks)}, and no form of mask that was tried shows "
             f"what right masks show: it would be judged without.{nearest(probe, masked_call)} Say "
@@ -205,7 +214,11 @@ def infer(built: Building, name: str, doc: str, reading: Reading) -> Inferred:
     masked = any("keep" in form.code for form in call.conventions.masks.values())
     masked = masked or bool(read.with_lengths) or (read.takes_pads and not read.takes_one_pad)
     known = 1 if read.takes_one_pad else len(knows)
-    pads = "call" if masked else {2: "both", 1: "one"}.get(known, "fixed")
+    codes = " ".join(form.code for form in call.conventions.masks.values())
+    is_half_given = known == 1 and ("source_keep" in codes) != ("target_keep" in codes)
+    is_half_given = is_half_given and not read.with_lengths  # the one id is that of the other side
+    is_given = masked and not is_half_given
+    pads = "call" if is_given else {2: "both", 1: "one"}.get(known, "fixed")
     meant = said_of_masks(read, doc, reading)
     against = demand_documented_masks(name, call.conventions.masks, meant)
     masks = tuple(_of_masks(call, score, against))
@@ -220,7 +233,10 @@ def infer(built: Building, name: str, doc: str, reading: Reading) -> Inferred:
     wrong = [*[INVERTED.format(name)] * inverted, *[UNREAD.format(name)] * unread]
     ends = () if reading.strict else sides_padded_at_the_end(probe, call.compiled())
     at_end = [PADDED_AT_END.format(" and ".join(ends))] * bool(ends)
-    doubts = (*at_end, *wrong, *[FILLED] * filled, *(() if sure else masks), *unhidden)
+    how = call.conventions
+    tokens = "(L, B)" if how.sequence_first else "(B, L)"
+    turned = [TURNED.format(how.axes, tokens)] * how.turned
+    doubts = (*turned, *at_end, *wrong, *[FILLED] * filled, *(() if sure else masks), *unhidden)
     pad = probe.sizes.source_pad if probe is not not_fixed else 0
     untrained = untrained_rows(probe.model) if pads == "call" and not knows else []
     if len(untrained) == 1:
@@ -308,9 +324,10 @@ def _plain_call(probe: Probe, name: str, reading: Reading) -> Call:
     if type(model).forward is not nn.Module.forward or not all(
         callable(getattr(model, one, None)) for one in ("encode", "decode")
     ):
-        packed = arguments.read_packed(*arguments.unpacked(type(model).forward), reading)
+        reading = devices_given(type(model), reading)
+        packed = read_packed(name, unpacked(type(model).forward), reading)
         read = packed or arguments.read(name, signature_of(model), wanted, reading)
-        pairs = () if packed else arguments.taken_in_pairs(type(model).forward, read.tokens)
+        pairs = () if packed else taken_in_pairs(type(model).forward, read.tokens)
         return Call(replace(read, with_lengths=pairs))
     encode, decode = (inspect.signature(getattr(model, one)) for one in ("encode", "decode"))
     first = arguments.read(f"{name}.encode", encode, wanted[:1], reading)

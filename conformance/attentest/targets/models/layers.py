@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from torch import nn
 
 from attentest.targets.adapt.components import component_named
-from attentest.targets.adapt.reading import Unclear, Uncovered
+from attentest.targets.adapt.reading import Unclear, Uncovered, Unmeant
 from attentest_spec import Backend
 from attentest_spec.choices import Value
 
@@ -27,6 +27,8 @@ def demand_layers(model: nn.Module, name: str, read: Read) -> None:
     for kind in _layers(model):
         try:
             layer = read(kind)
+        except Unmeant:  # the model makes the mask, and its numbers show what that hides
+            continue
         except Uncovered as question:
             raise Uncovered(
                 f"No choice gives the numbers of {name}, and one of its parts is of a design that "

@@ -111,7 +111,7 @@ def _candidates(
     several = [_known(read, known), *islice(combinations(read, doc, reading), MOST)]
     for masks in several:
         how = call.conventions.but(masks=masks, part=None, drops_last=False)
-        how = how.but(flat=how.flat and not encodes)
+        how = how.but(flat=how.flat and not encodes, turned=False, classes_second=False)
         tried = Call(read, how.but(generator=""), method, takes, encodes)
         if encodes:
             found = probe.called(tried.compiled(), source)

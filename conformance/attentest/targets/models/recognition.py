@@ -36,6 +36,7 @@ from attentest.targets.language_models.recognition import has_parts_to_judge, is
 from attentest.targets.libraries import library_of_class
 from attentest.targets.models.arguments import FEATURES
 from attentest.targets.models.building import building
+from attentest.targets.models.inputs.packed import input_names
 from attentest.targets.models.size_names import size_by_words, sizes_named
 from attentest.targets.searches.stand_in import names
 from attentest.targets.signatures import without_forward
@@ -85,9 +86,9 @@ def is_whole(name: str, thing: Any) -> bool:
     parameters = inspect.signature(thing.forward).parameters
     required = [one for one in parameters.values() if one.default is inspect.Parameter.empty]
     generates = said == "generator" and len(required) > 2  # a generator gets the states alone
-    if said and not generates and not _has_two_vocabularies(thing):
+    if said == "model" or (said and not generates and not _has_two_vocabularies(thing)):
         return said == "model"
-    own = {squashed(one) for one in parameters}
+    own = input_names(thing.forward)
     sides = {*ROLES["source"], *FEATURES}, {*ROLES["target"]}
     sided = all(own & names for names in sides)
     if len(required) < 3 and not sided:  # the object itself is one of them

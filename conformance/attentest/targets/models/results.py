@@ -69,6 +69,10 @@ def _shaped(
     sizes, shape = probe.sizes, tuple(part.shape)
     if shape == (*lead, sizes.target_vocabulary):
         return how
+    if shape == (*reversed(lead), sizes.target_vocabulary):
+        return how.but(turned=True)
+    if shape == (batch, sizes.target_vocabulary, length):
+        return how.but(classes_second=True)
     if shape == (batch * length, sizes.target_vocabulary):
         return how.but(flat=True)
     if shape == (*lead, sizes.d_model):

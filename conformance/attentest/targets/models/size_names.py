@@ -36,7 +36,7 @@ _OF_LETTERS = {
     "dunits": "d_ff",
 }
 """Names whose first letter says the side or the attention, as ESPnet has them."""
-_TARGET = ("tgt", "trg", "tar", "dec", "output")
+_TARGET = ("tgt", "trg", "tar", "dec", "output", "dest", "dst")
 _OUT = ("nout", "numout", "numberofout")
 _LENGTHS = {
     *("srclen", "tgtlen", "srcseqlen", "tgtseqlen", "srcmaxlen", "tgtmaxlen", "nposition"),
@@ -49,7 +49,9 @@ _COUNT = r"(num(ber)?(of)?|nbr?(of)?|no(of)?|n|total)?"
 _OF_SIDE = r"(src|source|tgt|trg|target|enc|dec|encoder|decoder|encode|decode|input|output|text)?"
 _PATTERNS = {
     "vocabulary": r".*(vocab|voc|vocabulary|ntokens?|numtokens)(size|len|length|count|num|dim)?$"
-    r"|(vocab|voc|vocabulary)(size|len|length)?(in|out|" + _OF_SIDE[1:-2] + r")?(size|len|length)?$"
+    r"|(n|num)?(vocab|voc|vocabulary)(size|len|length)?(in|out|dest|dst|"
+    + _OF_SIDE[1:-2]
+    + r")?(size|len|length)?$"
     r"|(n|num|numberof)(src|source|tgt|trg|target|in|out)(words|tokens|types|symbols|ids)?$"
     r"|(n|num|numberof)?(words|tokens|types|symbols)(src|source|tgt|trg|target|in|out)$",
     "max_length": _COUNT + r"(max)?" + _OF_SIDE + r"(max)?(seq|sequence|sentence|context|pos|"

@@ -32,6 +32,10 @@ MADE = (
     "assumed that it is used on the device that its constructor is given as {}, where its calls "
     "make tensors: if its input may be on another one, this is a mistake, and --strict reports it"
 )
+MOVED = (
+    "assumed that .cuda() in {} leaves what it moves where all else is, as torch is built without "
+    "CUDA here: it is judged on the CPU alone"
+)
 _GIVEN, _OF_FILE = "constructor is given as", "file calls"
 _MIXED = "on device cpu"
 """The words of the error of an operation on tensors of two devices, one of them the CPU."""
@@ -44,6 +48,7 @@ def with_one_device(backend: B) -> B:
     if not backend.limits.any_device:
         return backend
     said = SENTENCE if is_on_cpu_alone(backend) else _kept(backend)
+    said = MOVED.format(owner) if (owner := _moving(backend)) else said
     if not said:
         return backend
     return limited(backend, replace(backend.limits, any_device=False), said)
@@ -95,6 +100,40 @@ def _kept(backend: Backend) -> str:
         return MADE.format(made)
     name, device = next(iter(held.items()))
     return KEPT.format(device, name)
+
+
+def _moving(backend: Backend) -> str:
+    """Return the first class of the modules of `backend` whose code calls `cuda`, "" for none.
+
+    That is where torch is built without CUDA; a move under a condition is none.
+    """
+    if torch.version.cuda is not None:
+        return ""
+    for component in backend.components:
+        try:
+            with undisturbed():
+                part: Any = backend.build(component, SIZES)
+            kinds = {type(one) for one in part.module.modules()}
+            own = [one for one in kinds if not one.__module__.startswith("torch.")]
+            names = sorted(one.__name__ for one in own if _calls_cuda(inspect.getsource(one)))
+        except Exception:  # code that a user wrote may raise anything; a clause will report it
+            continue
+        if names:
+            return names[0]
+    return ""
+
+
+def _calls_cuda(source: str) -> bool:
+    tree = ast.parse(textwrap.dedent(source))
+    guarded = [
+        part
+        for one in ast.walk(tree)
+        if isinstance(one, ast.If | ast.IfExp)
+        for part in ast.walk(one)
+    ]
+    free = {*ast.walk(tree)} - {*guarded}
+    calls = (one.func for one in free if isinstance(one, ast.Call))
+    return any(isinstance(one, ast.Attribute) and one.attr == "cuda" for one in calls)
 
 
 def _loose(module: nn.Module) -> Iterator[tuple[str, str]]:

@@ -1,14 +1,15 @@
 """Greatest lengths of inputs: tables, masks and angles that are held for so many positions."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from attentest.targets.adapt.adapter import Adapter
 from attentest.targets.adapt.code import POSITIONS, Code
-from attentest.targets.adapt.probing import Probe
+from attentest.targets.adapt.probing import SIZES, Probe, undisturbed
 
 LONGEST = 20_000
 """Positions up to which a table is tried: as many as the farthest that is judged."""
@@ -18,6 +19,9 @@ _IN_USE = 600
 
 _OF_SEQUENCES = ("multi_head_attention", "encoder_layer", "encoder", "decoder_layer", "decoder")
 """Components that may hold masks or angles for so many positions."""
+
+_OF_ANY_LENGTH = ("encoder_layer", "encoder", "decoder_layer", "decoder")
+"""Those of them that may be built with that number, and are judged without."""
 
 
 def longest(
@@ -48,6 +52,27 @@ def longest(
         middle = (low + high) // 2
         low, high = (middle, high) if served(middle) else (low, middle)
     return low
+
+
+def follows_length(code: Code, probe: Probe, adapter: Adapter) -> bool:
+    """Say whether what is built with a greatest length is judged up to that and no further.
+
+    An encoding that is built with a greater one takes that many positions: what gets the length
+    may be another size, beside one that no name says. Layers and stacks are judged with sequences
+    of any length, whatever they are built with.
+    """
+    if adapter.component != "positional_encoding":
+        return adapter.component not in _OF_ANY_LENGTH
+    try:
+        with undisturbed():
+            longer = code.build(SIZES.but(max_length=_IN_USE))
+    except Exception:  # code that a user wrote may raise anything
+        return True
+    if not isinstance(longer, nn.Module):
+        return True
+    probe = replace(probe, built=longer.to(probe.dtype).eval())
+    given = {name: _as_long(one, _IN_USE) for name, one in probe.given(adapter).items()}
+    return not isinstance(probe.called(adapter, given), str)
 
 
 def _as_long(value: Any, length: int) -> Any:

@@ -26,7 +26,7 @@ from attentest.targets.adapt.probing import (
     mask_shows,
     masks_for,
 )
-from attentest.targets.adapt.reading import Reading, Uncovered
+from attentest.targets.adapt.reading import Reading, Unmeant
 
 _DISTINCT = 1.5
 """The factor by which a mask has to hide fewer keys, or a hidden one to count less."""
@@ -186,7 +186,7 @@ def _mask(style: Style, probe: Probe, adapter: Adapter, role: str, keys: int) ->
 
 
 def demand_polarity(code: Code, probe: Probe, adapter: Adapter, reading: Reading) -> None:
-    """Raise Uncovered for a mask whose meaning nothing shows, Contrary where its file denies it.
+    """Raise Unmeant for a mask whose meaning nothing shows, Contrary where its file denies it.
 
     A mask that changes nothing is ignored, whatever it means.
     """
@@ -202,7 +202,7 @@ def demand_polarity(code: Code, probe: Probe, adapter: Adapter, reading: Reading
             continue
         place = f"{own}:" * (len(slots) > 1)
         without = "" if adapter.needs_mask else f", and --give {own}=None judges it without it"
-        raise Uncovered(
+        raise Unmeant(
             f"Nothing says what an entry of the {own} of {code.name} means: it changes the output, "
             f"and hides no key of those that a probing call marks, neither as one that says what "
             f"may be attended nor as one that says what is hidden. Say which one is meant: "

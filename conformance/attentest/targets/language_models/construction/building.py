@@ -204,9 +204,9 @@ def _by_maker(thing: Callable[..., Any], name: str, reading: Reading) -> Iterato
     makers = functions_that_build(thing) if inspect.isclass(thing) else []
     for maker in makers if len(makers) == 1 else ():
         space = {"SimpleNamespace": SimpleNamespace, **maker.__globals__}
-        said = f"assumed that {name} is built as {maker.__name__} does, and judged as that"
+        said = f"assumed that {name} is built as {maker.__qualname__} does, and judged as that"
         options = Options(space, reading, maker)
-        for expression in islice(options.expressions(maker, maker.__name__), MOST):
+        for expression in islice(options.expressions(maker, maker.__qualname__), MOST):
             built = Building(expression, space, (said,), maker)
             if built.known.issuperset(NEEDED) and _makes(built, thing):
                 yield built  # another one may train its model

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import torch
 from torch import nn
 
-from attentest.targets.adapt.reading import Unclear
+from attentest.targets.adapt.reading import Reading, Unclear
 from attentest.targets.adapt.ungiven import ungiven
 from attentest.targets.models.calling import Call
 from attentest.targets.models.probing import Probe, shown, takes_pads_for_tokens
@@ -144,3 +144,19 @@ def _compared(model: nn.Module) -> Iterator[int]:
                 value = named.get(right.id, right) if isinstance(right, ast.Name) else right
                 if isinstance(value, ast.Constant) and type(value.value) is int:
                     yield value.value
+
+
+_FEW = -50.0
+"""A fill above this leaves a weight to what is masked, where scores are those of trained code."""
+
+_FILLED = (
+    "{} fills its masked scores with {}, and scores of that size are usual: what is masked keeps a "
+    "weight. That is a mistake, unless it is meant: --choice mask_fill={} (in Python: choices="
+    "{{'mask_fill': {}}}) judges it as it is."
+)
+
+
+def demand_hiding_fill(name: str, fill: object, reading: Reading) -> None:
+    """Raise Unclear where the measured `fill` of masked scores is a number that hides little."""
+    if isinstance(fill, float | int) and fill > _FEW and "mask_fill" not in reading.choices:
+        raise Unclear(_FILLED.format(name, *[f"{fill:g}"] * 3))

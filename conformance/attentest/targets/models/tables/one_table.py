@@ -22,6 +22,15 @@ ONE_TABLE = (
     "assumed that one trained table of positions for both sides is meant: this spec has one for "
     "each. Its rows are added by position, as a call shows, and all else is judged without them"
 )
+SHARED = (
+    "{} has one trained table of positions for both sides, and this spec has one for each: name "
+    "the classes of its parts, one by one."
+)
+NOT_ADDED = (
+    "With its rows put into the embeddings the logits are others: they are not added to those of "
+    "both sides in the order of the positions, or the logits are made with another table. Either "
+    "may be a mistake."
+)
 _NEAR = 1e-9
 
 

@@ -1,0 +1,1 @@
+"""The inputs of whole models that come together in one argument."""
