@@ -74,9 +74,9 @@ class Construction:
 
     `constants` are those of its code that are sizes: it is built in copies that have others.
     `remark` is an assumption about what is made, "" for none. `shared` is the path of one layer for
-    all depths, of which each depth gets its own, "" for none. `heads` are the paths of matrices
-    that every head gets, on the axis `heads_axis`, or of lists of them: there is one for all heads
-    in their place. `outputs` are those of attention that gets an output projection.
+    all depths, of which each gets its own, or of the only one, "" for none. `heads` are the paths
+    of matrices that every head gets, on the axis `heads_axis`, or of lists of them: there is one
+    for all heads in their place. `outputs` are those of attention that gets an output projection.
     """
 
     make: Callable[..., Any]
@@ -94,7 +94,8 @@ class Construction:
         made = materialised(self._made(sizes), sizes)
         if self.heads or self.outputs:
             made = own_heads(made, self.heads, self.heads_axis, sizes.heads, self.outputs)
-        return own_layers(made, self.shared, sizes.layers) if self.shared else made
+        times = 1 if self.has_one_layer else sizes.layers
+        return own_layers(made, self.shared, times) if self.shared else made
 
     def _made(self, sizes: Sizes) -> Any:
         make = copied_at(self.make, self.constants, sizes)
@@ -133,6 +134,11 @@ class Construction:
         return frozenset[str]().union(*(one.settles for one in held))
 
     @property
+    def has_one_layer(self) -> bool:
+        """Whether the `shared` layer is the only one."""
+        return bool(self.shared) and "layers" not in self.known
+
+    @property
     def words(self) -> str:
         """The inputs of the arguments, in one phrase."""
         return ", ".join(f"{own}={filling.words}" for own, filling in self.fillings.items())
@@ -140,7 +146,8 @@ class Construction:
     @property
     def assumed(self) -> list[str]:
         """The assumptions about the parts that it is built with: those of other files."""
-        said = [self.remark] * bool(self.remark) + one_for_all(self.shared)
+        said = [self.remark] * bool(self.remark)
+        said += one_for_all(self.shared * (not self.has_one_layer))
         said += one_for_heads(self.heads, self.heads_axis, self.outputs)
         for own, one in self.fillings.items():
             said += said_of(own, one)
@@ -171,11 +178,9 @@ class Construction:
 
     def with_whole_ratio(self) -> "Construction":
         """Return it with a ratio of widths that is a whole number, and no inner width to choose."""
-        fillings = {
-            own: fixed(WHOLE_RATIO) if squashed(own) in RATIO else _with_whole_ratio(filling)
-            for own, filling in self.fillings.items()
-        }
-        return dataclasses.replace(self, fillings=fillings)
+        given, ratio = self.fillings.items(), fixed(WHOLE_RATIO)
+        made = {n: ratio if squashed(n) in RATIO else _with_whole_ratio(one) for n, one in given}
+        return dataclasses.replace(self, fillings=made)
 
     def with_classes(self) -> "Construction":
         """Return it with a number of classes where that is None, which it may refuse."""

@@ -5,7 +5,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
-from math import prod
 from typing import Any
 
 import torch
@@ -27,7 +26,11 @@ from attentest.targets.adapt.encoders.pooling import pooling_of
 from attentest.targets.adapt.encoders.rows.reading import of_images, of_rows
 from attentest.targets.adapt.encoders.rows.shapes import takes_images
 from attentest.targets.adapt.encoders.seen import Uncalled
-from attentest.targets.adapt.encoders.shared_layers import with_own_layers
+from attentest.targets.adapt.encoders.shared_layers import (
+    has_one_attention,
+    with_one_layer,
+    with_own_layers,
+)
 from attentest.targets.adapt.encoders.wrapping import (
     Wrapping,
     is_list,
@@ -37,7 +40,6 @@ from attentest.targets.adapt.encoders.wrapping import (
 )
 from attentest.targets.adapt.limits import demand_least_width
 from attentest.targets.adapt.parameters.building import DISTINCT, RATIOS, inner_widths
-from attentest.targets.adapt.parameters.layers import is_feed
 from attentest.targets.adapt.parameters.stacks import Layers, lists_of_layers
 from attentest.targets.adapt.parameters.units import Unit, squeezed, units
 from attentest.targets.adapt.probing import undisturbed
@@ -176,6 +178,9 @@ class _Found:
         shared = (cls._of(one, reading) for one in with_own_layers(built))
         if (once := next(filter(None, shared), None)) is not None:
             return once
+        single = (cls._of(one, reading) for one in with_one_layer(built))
+        if (only := next((one for one in single if one and one.tables), None)) is not None:
+            return only
         named = default_sizes.with_hidden_width(thing, side, reading, built)
         left = default_sizes.with_size_left(thing, side, reading, built)
         tried = (default_sizes.buildable(one) for one in chain(named, left))
@@ -190,13 +195,12 @@ class _Found:
                 decodes = reading.component == "decoder"
                 widths = [one * DISTINCT.d_model for one in RATIOS]
                 widths += inner_widths(built(DISTINCT), DISTINCT)
-                for tried in [DISTINCT, *(DISTINCT.but(d_ff=one) for one in dict.fromkeys(widths))]:
+                first = DISTINCT.but(layers=1) if built.has_one_layer else DISTINCT
+                for tried in [first, *(first.but(d_ff=one) for one in dict.fromkeys(widths))]:
                     module = built(tried)
                     own = units(module, tried.heads)
                     every = lists_of_layers(own, tried)
-                    lists = [
-                        one for one in every if _has_one_attention(one.units, tried) != decodes
-                    ]
+                    lists = [one for one in every if has_one_attention(one.units, tried) != decodes]
                     asked = reading.component == "encoder"
                     named = lists and "." in lists[0].start
                     if len(lists) == 1 and named and (asked or lists == every):
@@ -388,10 +392,3 @@ class _Found:
         layers = self.path.removeprefix(path).removeprefix(".")
         pads = "source_pad" in self.built.known
         return Wrapping(name, self.module, self.sizes, self.component, path, layers, pads)
-
-
-def _has_one_attention(layer: Sequence[Unit], sizes: Sizes) -> bool:
-    """Say whether a layer holds the matrices of one attention, and not of two."""
-    rest = [one for one in layer if one.kind != "norm" and not is_feed(one, sizes)]
-    numbers = sum(prod(one.shape) * (sizes.heads if one.per_head else 1) for one in rest)
-    return numbers < 6 * sizes.d_model**2

@@ -102,20 +102,22 @@ def find_table(
     component: str,
     call: Callable[..., Any],
     settled_places: Mapping[str, str] | None = None,
+    wanted: Sizes = DISTINCT,
 ) -> FoundTable:
     """Find which parameter of the module that `build` makes is which of `component`.
 
     `call` takes the module and the inputs of the contract, `settled_places` are entries that the
     user gives. Names and shapes decide, and the oracle what they leave open. Raises nothing.
+    It is built at the sizes `wanted`.
     """
-    first = _searched(build, component, call, settled_places or {}, DISTINCT)
+    first = _searched(build, component, call, settled_places or {}, wanted)
     seen = first.observed
     if first.table or "feed_forward" not in inside(component) or seen is None:
         return first
     for width in inner_widths(seen.module, seen.sizes):  # code that takes no inner width has one
-        found = _searched(build, component, call, settled_places or {}, DISTINCT.but(d_ff=width))
+        found = _searched(build, component, call, settled_places or {}, wanted.but(d_ff=width))
         if found.table:  # the shapes of square matrices say nothing of what they are
-            return replace(found, doubts=(*found.doubts, *[SQUARE] * (width == DISTINCT.d_model)))
+            return replace(found, doubts=(*found.doubts, *[SQUARE] * (width == wanted.d_model)))
         if any(NO_LISTS in one for one in first.remarks):  # else it says what its layers lack
             first = replace(found, observed=seen)
     return first

@@ -141,7 +141,10 @@ class Written:
             made = self.writer.call(own_heads.__name__, of_heads, more)
         if how.shared:
             self.helpers["own layers"] = OWN_LAYERS_SOURCE.strip()
-            of_layers = [Expression(made), how.shared, Expression("sizes.layers")]
+            of_layers = [
+                *(Expression(made), how.shared),
+                1 if how.has_one_layer else Expression("sizes.layers"),
+            ]
             made = self.writer.call(own_layers.__name__, of_layers, {})
         return made
 

@@ -94,7 +94,8 @@ class Writer:
             made = self.call(own_heads.__name__, of_heads, more)
         if not how.shared:
             return made
-        return self.call(own_layers.__name__, [Expression(made), how.shared, sizes.layers], {})
+        times = 1 if how.has_one_layer else sizes.layers
+        return self.call(own_layers.__name__, [Expression(made), how.shared, times], {})
 
     def copy(self, function: str, constants: Mapping[str, Filling], sizes: Sizes) -> str:
         """Return the copy of `function` whose `constants` are `sizes`; itself for none."""
