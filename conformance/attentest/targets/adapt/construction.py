@@ -54,7 +54,8 @@ from attentest.targets.adapt.objects.shapes import as_shape
 from attentest.targets.adapt.objects.sizes_left import is_axis, size_left
 from attentest.targets.adapt.probing import SIZES as PROBED
 from attentest.targets.adapt.probing import undisturbed
-from attentest.targets.adapt.reading import Attempt, Reading, Unclear, own_recipe
+from attentest.targets.adapt.reading import Reading, Unclear, own_recipe
+from attentest.targets.adapt.wrappers.batches import of_items
 from attentest.targets.adapt.wrappers.lazy import materialised
 from attentest.targets.adapt.wrappers.own_heads import one_for_heads, own_heads
 from attentest.targets.adapt.wrappers.own_layers import one_for_all, own_layers
@@ -77,6 +78,7 @@ class Construction:
     all depths, of which each gets its own, or of the only one, "" for none. `heads` are the paths
     of matrices that every head gets, on the axis `heads_axis`, or of lists of them: there is one
     for all heads in their place. `outputs` are those of attention that gets an output projection.
+    `batch` is what a call takes as one argument, where it is called with the items of that.
     """
 
     make: Callable[..., Any]
@@ -88,10 +90,12 @@ class Construction:
     heads: tuple[str, ...] = ()
     heads_axis: int = 0
     outputs: tuple[str, ...] = ()
+    batch: tuple[Any, ...] = ()
 
     def __call__(self, sizes: Sizes) -> Any:
         """Build at `sizes`."""
         made = materialised(self._made(sizes), sizes)
+        made = of_items(made, *self.batch) if self.batch else made
         if self.heads or self.outputs:
             made = own_heads(made, self.heads, self.heads_axis, sizes.heads, self.outputs)
         times = 1 if self.has_one_layer else sizes.layers
@@ -388,13 +392,3 @@ def _question(
         attempts=[*attempts_of_words(thing, unknown), *attempts_of_values(unknown, left)],
         built=True,
     )
-
-
-def unrounded(built: Construction | None) -> list[Attempt]:
-    """Return attempts at 1 for each whole number that is no size: a width is a multiple of it."""
-    arguments = {} if built is None else constructor_arguments(built.make)
-    return [
-        Attempt(given={own: 1})
-        for own, one in arguments.items()
-        if type(one.default) is int and built is not None and own not in built.fillings
-    ]

@@ -19,6 +19,7 @@ from attentest.targets.adapt.components import (
 )
 from attentest.targets.adapt.construction import Construction
 from attentest.targets.adapt.encoders import default_sizes
+from attentest.targets.adapt.encoders.batches import with_items
 from attentest.targets.adapt.encoders.entering import Entering, Idle, NotRead
 from attentest.targets.adapt.encoders.leaving import demand_output, options_of_output
 from attentest.targets.adapt.encoders.mixing import Mixed, demand_separate_samples
@@ -170,7 +171,7 @@ class _Found:
         try:
             with undisturbed():
                 side = _SIDES[reading.component == "decoder"]
-                built = default_sizes.built_of(thing, side, reading)
+                built = with_items(default_sizes.built_of(thing, side, reading))
         except Exception:  # code that a user wrote may raise anything: it is no encoder then
             return None
         if (found := cls._of(built, reading)) is not None or reading.strict:
