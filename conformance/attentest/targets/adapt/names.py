@@ -357,8 +357,8 @@ CLASSES = words(
     "nbrclasses outclasses numberclasses numberofclasses numofclasses noofclasses nbofclasses "
     "numcls clsnum classnum numcategory numcategories categorynum labelnum labelsize numtags ntags "
     "tagsetsize tagsize numentities numrelations numintents numslots numemotions numoutputs "
-    "noutputs numout outputlen outlen outputlength predlen predlength predictionlength horizon "
-    "predictionlen forecasthorizon forecastlength forecastlen predictionhorizon stepsahead "
+    "noutputs noutput numout outputlen outlen outputlength predlen predlength predictionlength "
+    "horizon predictionlen forecasthorizon forecastlength forecastlen predictionhorizon stepsahead "
     "nstepsout numtargets ntargets outputfeatures predictedfeatures numpredictedfeatures"
 )
 """The number of classes, tags or steps that the head of an encoder gives: heads are not judged."""

@@ -10,6 +10,7 @@ from attentest.targets.adapt.encoders.entering import Mismatch, NotRead
 from attentest.targets.adapt.encoders.leaving import options_of_output
 from attentest.targets.adapt.encoders.pooling import PADDED
 from attentest.targets.adapt.encoders.stack import KEEP
+from attentest.targets.adapt.masks import is_length
 from attentest.targets.adapt.reading import Reading, Unclear
 from attentest.targets.unjudged import names_padding
 from attentest_spec import CHOICES
@@ -99,7 +100,7 @@ def _of_masks(code: Code) -> Iterator[str]:
         return
     alone = not code.inner.stack
     own = inspect.signature(code.thing.forward).parameters if alone else code.signature.parameters
-    masks = [one for one in own if "mask" in squashed(one)]
+    masks = [one for one in own if "mask" in squashed(one) or is_length(one)]
     if alone and (masks or code.inner.masked):
         yield _UNSEEN.format(code.name, " and ".join(masks) or "padding")
     elif not masks and KEEP not in own and names_padding(code.thing):

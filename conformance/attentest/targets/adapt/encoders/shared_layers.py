@@ -5,6 +5,7 @@ from dataclasses import replace
 from math import prod
 
 from torch import nn
+from torch.nn.parameter import is_lazy
 
 from attentest.targets.adapt.construction import Construction
 from attentest.targets.adapt.parameters.building import DISTINCT, RATIOS
@@ -58,9 +59,11 @@ def _with_layers(built: Construction, distinct: Sizes) -> Iterator[Construction]
         try:
             with undisturbed():
                 model = built(sizes)
+            if not isinstance(model, nn.Module) or any(map(is_lazy, model.parameters())):
+                return
         except Exception:  # code that a user wrote may raise anything
             return
-        if not isinstance(model, nn.Module) or lists_of_layers(units(model, sizes.heads), sizes):
+        if lists_of_layers(units(model, sizes.heads), sizes):
             return
         for path in shared_layers(model, sizes):
             yield replace(built, shared=path)

@@ -113,10 +113,10 @@ def token_encoder(thing: Any, reading: Reading, name: str = "") -> Code | None:
         return found.of_features(thing, own) or of_rows(found, thing, own)
     try:
         return found.code(thing, own)
-    except Uncalled:
+    except Uncalled as question:
         built = default_sizes.with_heads_of_code(thing, asked, found.built)
         if built is None or (other := _Found._of(built, asked)) is None:
-            if (rows := of_rows(found, thing, own)) is not None:
+            if (rows := of_rows(found, thing, own, question.lengths)) is not None:
                 return rows
             raise
     return other.code(thing, own)

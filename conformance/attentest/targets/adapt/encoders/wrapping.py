@@ -77,12 +77,16 @@ class Wrapping:
         return inner, inspect.Signature([x, *kept])
 
     def masked(self) -> tuple[Inner, inspect.Signature] | None:
-        """Return what `inner` does where the module makes a mask of its tokens, None otherwise."""
+        """Return what `inner` does where the module makes a mask of its tokens or of an argument.
+
+        None otherwise.
+        """
         try:
             found = self.inner()
         except Unclear:  # its stack may be called all the same
             return None
-        return found if KEEP in found[1].parameters else None
+        has_mask = any(own == KEEP or _hides(own) for own in found[1].parameters)
+        return found if has_mask else None
 
     @property
     def memory(self) -> str:
@@ -270,9 +274,9 @@ class Wrapping:
                 return {"norm": seen.norm} | ({"sequence_first": True} if first else {})
             failure = "its layers are not called with (B, L, D)"
         where = ".".join(filter(None, (self.path, self.layers)))
-        lengths = map(_ones, lengths_in(failure, self.sizes.max_length))
-        fixed = any(is_answered(self.module, self.calls(one)) for one in lengths)
-        raise uncalled(self.name, where, failure, fixed=fixed)
+        tried = lengths_in(failure, self.sizes.max_length)
+        fixed = [one for one in tried if is_answered(self.module, self.calls(_ones(one)))]
+        raise uncalled(self.name, where, failure, fixed)
 
     def _is_over_keys(self, own: str) -> bool:
         return bool(self.memory) and of_source(squashed(own))
