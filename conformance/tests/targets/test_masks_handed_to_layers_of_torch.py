@@ -49,6 +49,7 @@ CLAUSES = "encoder.formula", "encoder.padding-invariance"
     [
         (TEXTS, "mask=attention_mask", "attention_mask == 0", "attention_mask == 1"),
         (LENGTHS, "mask=text_lengths", ">= text_lengths", "> text_lengths"),
+        (LENGTHS, "mask=text_lengths", ">= text_lengths", "< text_lengths"),
     ],
 )
 def test_mask_that_a_class_hands_to_its_stack_is_judged(tmp_path, source, mask, right, wrong):

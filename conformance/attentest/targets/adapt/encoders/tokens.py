@@ -23,6 +23,7 @@ from attentest.targets.adapt.encoders.batches import with_items
 from attentest.targets.adapt.encoders.entering import Entering, Idle, NotRead
 from attentest.targets.adapt.encoders.leaving import demand_output, options_of_output
 from attentest.targets.adapt.encoders.mixing import Mixed, demand_separate_samples
+from attentest.targets.adapt.encoders.open_lengths import demand_open
 from attentest.targets.adapt.encoders.pooling import pooling_of
 from attentest.targets.adapt.encoders.rows.reading import of_images, of_rows
 from attentest.targets.adapt.encoders.rows.shapes import takes_images
@@ -257,6 +258,8 @@ class _Found:
         if alone is None:
             return self.code_of(thing, name, *self._wrapping(name).inner())
         masked = self._wrapping(name).masked() if self.tables else None
+        if masked is not None:
+            demand_open(self._wrapping(name), *masked)
         plain = self.code_of(thing, name, replace(alone[0], masked=bool(masked)), None)
         return replace(self.code_of(thing, name, *masked), otherwise=plain) if masked else plain
 
