@@ -12,8 +12,8 @@ from attentest.targets.adapt.reading import Contrary
 
 _NEAR = 1e-6
 _HIDING = (
-    "By its name the {0} of {1} says how many tokens of each text are no padding. Where that is all "
-    "of them, a row of the last layer does not depend on every token: the mask that is made of {0} "
+    "By its name the {0} of {1} says how many tokens of each text are no padding. Where that is "
+    "all of them, a row of the last layer does not depend on every token: the mask made of {0} "
     "hides tokens. That may be a mistake, as a mask that is inverted is; its layers alone are "
     "judged by the name of their class."
 )
