@@ -87,7 +87,9 @@ PADDING = words("keypaddingmask srckeypaddingmask paddingmask padmask")
 
 SEGMENTS = words(
     "segments segmentinfo segmentids segmentids segmentlabel segmentlabels segment tokentypeids "
-    "tokentypes tokentype typeids sentencelabel seg tokentypeid"
+    "tokentypes tokentype typeids sentencelabel seg tokentypeid segids segid segs seglabels "
+    "seglabel seginfo segmentid segmenttokens segmentinput sentenceids sentids inputseg "
+    "inputsegment inputsegments segmenttokenids sentencetype sentencetypes segmenttensor"
 )
 """Ids that say to which of two sequences a token belongs."""
 
@@ -329,19 +331,20 @@ REQUIRED: Mapping[str, Any] = {
         ),
         False,
     ),
-    **dict.fromkeys(words("chunksizefeedforward"), 0),
-    **dict.fromkeys(LAYER_INDEX, 0),
-    **dict.fromkeys(words("ffndimmultiplier"), None),
-    **dict.fromkeys(words("device"), "cpu"),
-    **dict.fromkeys(words("dtype"), None),
+    **dict.fromkeys((*LAYER_INDEX, "chunksizefeedforward"), 0),
+    **dict.fromkeys(words("ffndimmultiplier dtype"), None),
+    "device": "cpu",
     **dict.fromkeys(words("initializerrange initrange initstd initializerstd stddev"), 0.02),
     **dict.fromkeys(words("ropetheta ropebase rotarybase rotarytheta thetabase theta"), 10_000.0),
     **dict.fromkeys(
-        words("nsegments numsegments segmentsize nsegs typevocabsize ntypes maxnumsegments"),
+        words(
+            "nsegments numsegments segmentsize nsegs typevocabsize ntypes maxnumsegments nseg "
+            "segsize numseg numsegs nsegment numsegment segmentvocabsize segvocabsize numtokentypes"
+        ),
         2,
     ),
-    **dict.fromkeys(words("positionembeddingtype"), "absolute"),
-    **dict.fromkeys(words("attnimplementation"), "eager"),
+    "positionembeddingtype": "absolute",
+    "attnimplementation": "eager",
     **dict.fromkeys(EPSILON, 1e-5),
 }
 """Usual values of required arguments: every value is judged by the same formula."""

@@ -19,11 +19,12 @@ from attentest.targets.adapt.components import (
 )
 from attentest.targets.adapt.construction import Construction
 from attentest.targets.adapt.encoders import default_sizes
-from attentest.targets.adapt.encoders.batches import with_items
 from attentest.targets.adapt.encoders.entering import Entering, Idle, NotRead
+from attentest.targets.adapt.encoders.inputs.arguments import of_source, sequences
+from attentest.targets.adapt.encoders.inputs.batches import with_items
+from attentest.targets.adapt.encoders.inputs.open_lengths import demand_open
 from attentest.targets.adapt.encoders.leaving import demand_output, options_of_output
 from attentest.targets.adapt.encoders.mixing import Mixed, demand_separate_samples
-from attentest.targets.adapt.encoders.open_lengths import demand_open
 from attentest.targets.adapt.encoders.pooling import pooling_of
 from attentest.targets.adapt.encoders.rows.reading import of_images, of_rows
 from attentest.targets.adapt.encoders.rows.shapes import takes_images
@@ -33,13 +34,7 @@ from attentest.targets.adapt.encoders.shared_layers import (
     with_one_layer,
     with_own_layers,
 )
-from attentest.targets.adapt.encoders.wrapping import (
-    Wrapping,
-    is_list,
-    of_source,
-    path_of,
-    sequences,
-)
+from attentest.targets.adapt.encoders.wrapping import Wrapping, is_list, path_of
 from attentest.targets.adapt.limits import demand_least_width
 from attentest.targets.adapt.parameters.building import DISTINCT, RATIOS, inner_widths
 from attentest.targets.adapt.parameters.stacks import Layers, lists_of_layers

@@ -118,7 +118,8 @@ def of_rows(
     sized = found.with_positions(_POSITIONS) or found
     of_lengths = ((found, "", (one,)) for one in lengths if sized is found)
     shaped = ((sized, *one) for one in islice(_shapes(sized), _MOST))
-    for fixed, features, given in chain(of_lengths, shaped):
+    built = [(sized, "", (_POSITIONS,))] if lengths and sized is not found else []
+    for fixed, features, given in chain(of_lengths, shaped, built):
         around = _around(fixed, name, given, features)
         if around.is_answered() and around.is_read() and around.takes_other_rows():
             demand_least_width(fixed.built, fixed.sizes, name, "the class of its layers")
