@@ -22,6 +22,7 @@ from attentest.targets.adapt.encoders import default_sizes
 from attentest.targets.adapt.encoders.entering import Entering, Idle, NotRead
 from attentest.targets.adapt.encoders.inputs.arguments import of_source, sequences
 from attentest.targets.adapt.encoders.inputs.batches import with_items
+from attentest.targets.adapt.encoders.inputs.makers import class_of, is_maker, maker_of
 from attentest.targets.adapt.encoders.inputs.open_lengths import demand_open
 from attentest.targets.adapt.encoders.leaving import demand_output, options_of_output
 from attentest.targets.adapt.encoders.mixing import Mixed, demand_separate_samples
@@ -78,9 +79,9 @@ def token_encoder(thing: Any, reading: Reading, name: str = "") -> Code | None:
     A class that says no other component is one if it holds one list of layers with one attention
     each, and a call needs one input. Raises Unclear where its layers cannot be called.
     """
-    if not inspect.isclass(thing) or not issubclass(thing, nn.Module):
+    own = name or getattr(thing, "__name__", "")
+    if not is_maker(thing, own) and not (inspect.isclass(thing) and issubclass(thing, nn.Module)):
         return None
-    own = name or thing.__name__
     guess = component_guessed(own)  # a head, as in "GPT2LMHeadModel", is no name for its layers
     said = reading.component or component_named(own) or ("" if guess in _IN_LAYERS else guess)
     if said not in ("", "encoder", "model") or reading.component == "model":
@@ -93,6 +94,11 @@ def token_encoder(thing: Any, reading: Reading, name: str = "") -> Code | None:
             is_one = other is not None and bool(other.tables) and len(other.inputs) < 2
             if question is not None and is_one:
                 raise question
+    is_open = (found is None or not found.tables) and not reading.given
+    if is_open and (maker := maker_of(thing)) is not None:
+        made = token_encoder(maker, replace(reading, component="encoder"), maker.__name__)
+        if made is not None and class_of(made.construction) is thing:
+            return made
     if found is None or (said != "encoder" and len(found.inputs) > 1):
         return None
     if not (said or found.tables or guess in ("", "generator")):

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from attentest.targets.adapt.components import squashed
 from attentest.targets.adapt.construction import Construction
+from attentest.targets.adapt.encoders.inputs.makers import class_of
 from attentest.targets.adapt.objects.settings import code_tree
 
 _LABELS = ("labels", "label", "targets", "target", "y", "lmlabels")
@@ -34,7 +35,7 @@ class Batch:
 
 def with_items(built: Construction) -> Construction:
     """Return `built` with a call by the items of its one argument, where its code reads these."""
-    batch = batch_of(built.make)
+    batch = batch_of(class_of(built))
     if batch is None:
         return built
     remark = "; ".join(filter(None, (built.remark, batch.sentence)))
@@ -61,7 +62,16 @@ def batch_of(thing: Any) -> Batch | None:
         return None
     kinds = {one[0] for one in found if one[0]}
     kind = kinds.pop() if len(kinds) == 1 else ""
-    return Batch(own, kind, tuple(_items(kind, found))) if kind else None
+    loaded = {
+        one.id
+        for one in ast.walk(tree)
+        if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Load)
+    }
+    items = [
+        (name, key, needed and (name in loaded or kind != "tuple" or key == 0))
+        for name, key, needed in _items(kind, found)
+    ]
+    return Batch(own, kind, tuple(items)) if kind else None
 
 
 _Use = tuple[str, list[tuple[str, Any]], bool]
