@@ -41,8 +41,9 @@ def lazy_inputs(made: nn.Module, sizes: Any) -> Iterator[list[Tensor | None]]:
         for count in range(len(needed), 0, -1):
             yield [x] * count + [None] * (len(needed) - count)
     for x in inputs if len(rest) <= 3 else ():
-        for given in itertools.product((True, False), repeat=len(rest)):
-            yield [x] * len(needed) + [x if one else None for one in given]
+        for kept in itertools.product((True, False), repeat=len(rest)):
+            optional: list[Tensor | None] = [x if one else None for one in kept]
+            yield [*[x] * len(needed), *optional]
 
 
 LAZY_SOURCE = "\n".join(
