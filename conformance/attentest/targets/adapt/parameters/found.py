@@ -93,8 +93,8 @@ class FoundTable:
     @property
     def words(self) -> tuple[str, ...]:
         """The map as lines for the user, and its remarks."""
-        lines = ("parameters:", *(f"  {line}" for line in self.lines)) if self.table else ()
-        return (*lines, *self.remarks)
+        head = ("parameters:",) if self.table else ()
+        return (*head, *(f"  {line}" for line in self.lines if head), *self.remarks)
 
 
 def find_table(
@@ -104,15 +104,13 @@ def find_table(
     settled_places: Mapping[str, str] | None = None,
     wanted: Sizes = DISTINCT,
 ) -> FoundTable:
-    """Find which parameter of the module that `build` makes is which of `component`.
+    """Find which parameter of the module that `build` makes at `wanted` is which of `component`.
 
-    `call` takes the module and the inputs of the contract, `settled_places` are entries that the
-    user gives. Names and shapes decide, and the oracle what they leave open. Raises nothing.
-    It is built at the sizes `wanted`.
+    `call` takes the inputs of the contract too, `settled_places` are entries of the user. Names,
+    shapes and the oracle decide. Raises nothing.
     """
     first = _searched(build, component, call, settled_places or {}, wanted)
-    seen = first.observed
-    if first.table or "feed_forward" not in inside(component) or seen is None:
+    if first.table or "feed_forward" not in inside(component) or (seen := first.observed) is None:
         return first
     for width in inner_widths(seen.module, seen.sizes):  # code that takes no inner width has one
         found = _searched(build, component, call, settled_places or {}, wanted.but(d_ff=width))
