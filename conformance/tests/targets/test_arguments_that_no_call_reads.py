@@ -3,6 +3,8 @@
 import pytest
 from mistaken_code import adapted, asked, broken, edited
 
+from attentest.targets.adapt import Unclear
+
 pytestmark = pytest.mark.filterwarnings("ignore:enable_nested_tensor")
 
 CODE = """
@@ -51,3 +53,16 @@ def test_second_text_that_is_read_is_an_input(tmp_path):
     wrong = edited(CODE, ("self.rows(text) +", "self.rows(text) + self.rows(words_per_sentence) +"))
     (tmp_path / "own.py").write_text(wrong)
     assert asked(f"{tmp_path / 'own.py'}:Texts")
+
+
+def test_mask_that_no_call_reads_is_not_left_out(tmp_path):
+    wrong = edited(
+        CODE, ("words_per_sentence,", "attention_mask,"), (", src_key_padding_mask=text == 0", "")
+    )
+    (tmp_path / "own.py").write_text(wrong)
+    try:
+        backend = adapted(tmp_path, "Texts", wrong)
+    except Unclear:
+        return
+    left = [one for one in backend.assumed if "attention_mask" in one]
+    assert left or broken(backend, "encoder.formula")

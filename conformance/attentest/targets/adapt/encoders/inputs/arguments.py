@@ -37,11 +37,14 @@ def required(module: nn.Module) -> list[str]:
 
 
 def unread(module: nn.Module) -> list[str]:
-    """Return the arguments of a call whose names are nowhere in its code."""
+    """Return the arguments of a call whose names are nowhere in its code, masks apart.
+
+    A mask that is not read is a mistake.
+    """
     own = list(inspect.signature(module.forward).parameters)
     function = getattr(module.forward, "__func__", module.forward)
     read = {one.id for one in ast.walk(code_tree(function)) if isinstance(one, ast.Name)}
-    return [one for one in own if one not in read] if read & {*own} else []
+    return [one for one in own if not (one in read or hides(one))] if read & {*own} else []
 
 
 def sequences(module: nn.Module, component: str) -> list[str]:
