@@ -18,9 +18,9 @@ long as no file that was imported from its folder has changed; then all of them 
 Where the `__init__.py` of a package fails, a second attempt goes on with the names that it had
 defined by then; where a statement fails, a last one keeps what the others of its file define.
 `importlib.import_module` in such code follows the same order, and `importlib.metadata.version`
-knows the packages of the folder. What a library imports by name for
-it, such as the classes in a pickle, is looked up as for everybody. Files of the standard library
-and of installed packages are imported under the names that they have.
+knows the packages of the folder. What a library imports by name for it, such as the classes in a
+pickle, is looked up as for everybody. Files of the standard library and of installed packages are
+imported under the names that they have.
 """
 
 import ast

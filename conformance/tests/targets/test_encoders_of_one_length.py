@@ -196,3 +196,27 @@ def test_tables_of_positions_on_which_nothing_depends_are_a_question(
     lost = edited(source, (f"self.tokens(ids) + {rows}", f"self.tokens(ids) + 0 * {rows}"))
     with pytest.raises(Unclear, match=r"no output depends on places\.weight"):
         adapted(tmp_path, "Encoder", lost)
+
+
+SINES = """
+        angles = torch.arange(40.0)[:, None] / 10000 ** (torch.arange(0, dim, 2) / dim)
+        self.places[:, 0::2], self.places[:, 1::2] = angles.sin(), angles.cos()[:, : dim // 2]
+"""
+
+
+def test_table_of_one_length_that_is_no_buffer_is_read_by_the_length_that_a_call_names(
+    tmp_path: Path,
+) -> None:
+    source = edited(
+        WHOLE,
+        ("nn.Embedding(max_len, dim)", "torch.zeros(40, dim)"),
+        ("        self.blocks", f"{SINES}        self.blocks"),
+        ("self.places.weight", "self.places"),
+        ("ids, mask=None", "ids"),
+        ("block(x, mask)", "block(x)"),
+        ("vocab_size, max_len, ", "vocab_size, "),
+    )
+    backend = adapted(tmp_path, "Encoder", source)
+    assert not broken(backend, "encoder.formula")
+    wrong = edited(source, ("self.norm2(x + self.mlp(x))", "self.norm2(self.mlp(x))"))
+    assert broken(adapted(tmp_path, "Encoder", wrong), "encoder.formula")

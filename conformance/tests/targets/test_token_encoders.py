@@ -27,7 +27,11 @@ SOUND = [
     ("bert_like.py:BERT", "layers is judged", "keep: True may be attended; shaped (B, K)"),
     ("encoder.py:Encoder", "final_norm=present", "pad_idx=source_pad"),
     ("text_classifier.py:TextClassifier", "blocks is judged", "norm_placement=pre"),
-    ("classifier.py:SentimentClassifier", "transformer_encoder is judged", "sequence first"),
+    (
+        "classifier.py:SentimentClassifier",
+        "transformer_encoder.layers is judged",
+        "src_key_padding_mask: True blocks; shaped (B, K)",
+    ),
     ("causal_lm.py:TinyForCausalLM", "as its name says", "without attention_mask"),
     ("value_key_query.py:Encoder", "layers is judged", "mask: True may be attended"),
     ("gpt.py:GPT", "transformer.h is judged", "hides later positions by itself"),

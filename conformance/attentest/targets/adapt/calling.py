@@ -381,7 +381,7 @@ class _Mask:
         if lengths.hide_queries(*found):
             raise Unclear(self._hidden_rows())
         without = "" if self.adapter.needs_mask else f"--give {self.own}=None judges it without, "
-        raise Unclear(
+        raise Contrary(
             f"By its name the {self.own} of {self.code.name} says how many keys are no padding, "
             f"and a probing call shows that it does not hide the others: {without}--set "
             f"mask=lengths has it judged as that (in Python: given={{..}} or mask='lengths')."

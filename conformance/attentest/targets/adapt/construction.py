@@ -54,7 +54,8 @@ from attentest.targets.adapt.objects.shapes import as_shape
 from attentest.targets.adapt.objects.sizes_left import is_axis, size_left
 from attentest.targets.adapt.probing import SIZES as PROBED
 from attentest.targets.adapt.probing import undisturbed
-from attentest.targets.adapt.reading import Attempt, Reading, Unclear, own_recipe
+from attentest.targets.adapt.reading import Reading, Unclear, own_recipe
+from attentest.targets.adapt.wrappers.batches import of_items
 from attentest.targets.adapt.wrappers.lazy import materialised
 from attentest.targets.adapt.wrappers.own_heads import one_for_heads, own_heads
 from attentest.targets.adapt.wrappers.own_layers import one_for_all, own_layers
@@ -74,9 +75,10 @@ class Construction:
 
     `constants` are those of its code that are sizes: it is built in copies that have others.
     `remark` is an assumption about what is made, "" for none. `shared` is the path of one layer for
-    all depths, of which each depth gets its own, "" for none. `heads` are the paths of matrices
-    that every head gets, on the axis `heads_axis`, or of lists of them: there is one for all heads
-    in their place. `outputs` are those of attention that gets an output projection.
+    all depths, of which each gets its own, or of the only one, "" for none. `heads` are the paths
+    of matrices that every head gets, on the axis `heads_axis`, or of lists of them: there is one
+    for all heads in their place. `outputs` are those of attention that gets an output projection.
+    `batch` is what a call takes as one argument, where it is called with the items of that.
     """
 
     make: Callable[..., Any]
@@ -88,13 +90,16 @@ class Construction:
     heads: tuple[str, ...] = ()
     heads_axis: int = 0
     outputs: tuple[str, ...] = ()
+    batch: tuple[Any, ...] = ()
 
     def __call__(self, sizes: Sizes) -> Any:
         """Build at `sizes`."""
         made = materialised(self._made(sizes), sizes)
+        made = of_items(made, *self.batch) if self.batch else made
         if self.heads or self.outputs:
             made = own_heads(made, self.heads, self.heads_axis, sizes.heads, self.outputs)
-        return own_layers(made, self.shared, sizes.layers) if self.shared else made
+        times = 1 if self.has_one_layer else sizes.layers
+        return own_layers(made, self.shared, times) if self.shared else made
 
     def _made(self, sizes: Sizes) -> Any:
         make = copied_at(self.make, self.constants, sizes)
@@ -133,6 +138,11 @@ class Construction:
         return frozenset[str]().union(*(one.settles for one in held))
 
     @property
+    def has_one_layer(self) -> bool:
+        """Whether the `shared` layer is the only one."""
+        return bool(self.shared) and "layers" not in self.known
+
+    @property
     def words(self) -> str:
         """The inputs of the arguments, in one phrase."""
         return ", ".join(f"{own}={filling.words}" for own, filling in self.fillings.items())
@@ -140,7 +150,8 @@ class Construction:
     @property
     def assumed(self) -> list[str]:
         """The assumptions about the parts that it is built with: those of other files."""
-        said = [self.remark] * bool(self.remark) + one_for_all(self.shared)
+        said = [self.remark] * bool(self.remark)
+        said += one_for_all(self.shared * (not self.has_one_layer))
         said += one_for_heads(self.heads, self.heads_axis, self.outputs)
         for own, one in self.fillings.items():
             said += said_of(own, one)
@@ -171,11 +182,9 @@ class Construction:
 
     def with_whole_ratio(self) -> "Construction":
         """Return it with a ratio of widths that is a whole number, and no inner width to choose."""
-        fillings = {
-            own: fixed(WHOLE_RATIO) if squashed(own) in RATIO else _with_whole_ratio(filling)
-            for own, filling in self.fillings.items()
-        }
-        return dataclasses.replace(self, fillings=fillings)
+        given, ratio = self.fillings.items(), fixed(WHOLE_RATIO)
+        made = {n: ratio if squashed(n) in RATIO else _with_whole_ratio(one) for n, one in given}
+        return dataclasses.replace(self, fillings=made)
 
     def with_classes(self) -> "Construction":
         """Return it with a number of classes where that is None, which it may refuse."""
@@ -383,13 +392,3 @@ def _question(
         attempts=[*attempts_of_words(thing, unknown), *attempts_of_values(unknown, left)],
         built=True,
     )
-
-
-def unrounded(built: Construction | None) -> list[Attempt]:
-    """Return attempts at 1 for each whole number that is no size: a width is a multiple of it."""
-    arguments = {} if built is None else constructor_arguments(built.make)
-    return [
-        Attempt(given={own: 1})
-        for own, one in arguments.items()
-        if type(one.default) is int and built is not None and own not in built.fillings
-    ]

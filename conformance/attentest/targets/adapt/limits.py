@@ -108,7 +108,9 @@ def limits_of(
     one_head = _has_heads(code) and "heads" not in known
     is_set = sets_inner_width(code, probe, table)
     inner = InnerWidth() if is_set else fixed_inner(code, probe, table)
+    made = code.construction
     return Limits(
+        layers=1 if made is not None and made.has_one_layer else None,
         heads=1 if one_head else None,
         fewest_heads=2 if several else 1,
         precisions=_precisions(code, adapter),

@@ -182,7 +182,8 @@ def plain_style(meanings: Collection[str]) -> Style:
 
 _LENGTHS = re.compile(
     r"(key|k|kv|keyvalue|valid|src|source|memory|mem|enc|encoder|context|seq|sequence|input|in|x|h|i"
-    r"|token|actual|real|batch)?(lens|lengths)|valid(len|length)"
+    r"|token|actual|real|batch|text|texts|word|words|sent|sentence|doc)?(lens|lengths)"
+    r"|valid(len|length)"
 )
 
 

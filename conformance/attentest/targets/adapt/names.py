@@ -90,7 +90,9 @@ PADDING = words("keypaddingmask srckeypaddingmask paddingmask padmask")
 
 SEGMENTS = words(
     "segments segmentinfo segmentids segmentids segmentlabel segmentlabels segment tokentypeids "
-    "tokentypes tokentype typeids sentencelabel seg tokentypeid"
+    "tokentypes tokentype typeids sentencelabel seg tokentypeid segids segid segs seglabels "
+    "seglabel seginfo segmentid segmenttokens segmentinput sentenceids sentids inputseg "
+    "inputsegment inputsegments segmenttokenids sentencetype sentencetypes segmenttensor"
 )
 """Ids that say to which of two sequences a token belongs."""
 
@@ -332,19 +334,20 @@ REQUIRED: Mapping[str, Any] = {
         ),
         False,
     ),
-    **dict.fromkeys(words("chunksizefeedforward"), 0),
-    **dict.fromkeys(LAYER_INDEX, 0),
-    **dict.fromkeys(words("ffndimmultiplier"), None),
-    **dict.fromkeys(words("device"), "cpu"),
-    **dict.fromkeys(words("dtype"), None),
+    **dict.fromkeys((*LAYER_INDEX, "chunksizefeedforward"), 0),
+    **dict.fromkeys(words("ffndimmultiplier dtype"), None),
+    "device": "cpu",
     **dict.fromkeys(words("initializerrange initrange initstd initializerstd stddev"), 0.02),
     **dict.fromkeys(words("ropetheta ropebase rotarybase rotarytheta thetabase theta"), 10_000.0),
     **dict.fromkeys(
-        words("nsegments numsegments segmentsize nsegs typevocabsize ntypes maxnumsegments"),
+        words(
+            "nsegments numsegments segmentsize nsegs typevocabsize ntypes maxnumsegments nseg "
+            "segsize numseg numsegs nsegment numsegment segmentvocabsize segvocabsize numtokentypes"
+        ),
         2,
     ),
-    **dict.fromkeys(words("positionembeddingtype"), "absolute"),
-    **dict.fromkeys(words("attnimplementation"), "eager"),
+    "positionembeddingtype": "absolute",
+    "attnimplementation": "eager",
     **dict.fromkeys(EPSILON, 1e-5),
 }
 """Usual values of required arguments: every value is judged by the same formula."""
@@ -360,8 +363,8 @@ CLASSES = words(
     "nbrclasses outclasses numberclasses numberofclasses numofclasses noofclasses nbofclasses "
     "numcls clsnum classnum numcategory numcategories categorynum labelnum labelsize numtags ntags "
     "tagsetsize tagsize numentities numrelations numintents numslots numemotions numoutputs "
-    "noutputs numout outputlen outlen outputlength predlen predlength predictionlength horizon "
-    "predictionlen forecasthorizon forecastlength forecastlen predictionhorizon stepsahead "
+    "noutputs noutput numout outputlen outlen outputlength predlen predlength predictionlength "
+    "horizon predictionlen forecasthorizon forecastlength forecastlen predictionhorizon stepsahead "
     "nstepsout numtargets ntargets outputfeatures predictedfeatures numpredictedfeatures"
 )
 """The number of classes, tags or steps that the head of an encoder gives: heads are not judged."""

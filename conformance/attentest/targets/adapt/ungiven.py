@@ -179,7 +179,7 @@ def own_order(code: Code) -> str:
     own = "it hides later positions by itself"
     if code.inner is None or not code.inner.stack:
         return own
-    called = inspect.signature(code.thing.forward).parameters
+    called = inspect.signature(getattr(code.thing, "forward", code.thing)).parameters
     left = [one for one in called if "mask" in one and one not in code.signature.parameters]
     if not left:
         return own

@@ -21,7 +21,7 @@ from attentest.targets.adapt.construction import (
 from attentest.targets.adapt.fillings import Filling, filling_of, fixed, head_width
 from attentest.targets.adapt.names import SIZES as NAMES
 from attentest.targets.adapt.probing import SIZES, undisturbed
-from attentest.targets.adapt.reading import Reading, Uncallable, Unclear, Uncovered
+from attentest.targets.adapt.reading import Contrary, Reading, Uncallable, Unclear, Uncovered
 from attentest.targets.constants.copies import SECONDS, numbers_named
 from attentest.targets.constants.numbers_read import (
     HEAD_WIDTH_CODE,
@@ -171,8 +171,8 @@ def read_by(read: Callable[[C, Reading], R], code: C, reading: Reading) -> R:
                 if (other := code.with_constants_of_parts(reading)) is not None:
                     return read(other, reading)
         plain = code.as_written()
-        if plain is None:
-            raise
+        if plain is None or (_is_inner(code) and isinstance(failure, Contrary)):
+            raise  # a part that is called without its class does not show what a mask means
         with suppress(Unclear):
             found = read(plain, reading)
             if getattr(found, "fits", False):
@@ -183,6 +183,11 @@ def read_by(read: Callable[[C, Reading], R], code: C, reading: Reading) -> R:
             f"{failure} Constants of its code were taken for sizes ({words(code.constants)}): "
             f"--give NAME=VALUE leaves one as it is."
         ) from failure
+
+
+def _is_inner(code: object) -> bool:
+    """Say whether `code` is what a class calls, with the masks that the class makes."""
+    return getattr(code, "otherwise", None) is not None
 
 
 def question(code: WithConstants, is_known_mistake: bool) -> str:

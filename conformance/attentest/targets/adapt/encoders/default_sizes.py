@@ -36,7 +36,23 @@ def built_of(thing: Any, component: str, reading: Reading) -> Construction:
             built = varied(thing, component, attempt.added(reading))
             if _is_built(built):
                 return replace(built, remark=built.remark or worded(attempt.given))
+        nothing = (one for one in question.attempts if _is_of_no_vectors(one))
+        for attempt in () if reading.strict else nothing:
+            built = varied(thing, component, attempt.added(reading))
+            if _is_built(built):
+                return replace(built, remark=_NO_VECTORS.format(" and ".join(attempt.given)))
         raise
+
+
+_VECTORS = re.compile(r".*(embed|emb|vector|weight|matrix|pretrain|glove|w2v|word2vec).*")
+_NO_VECTORS = "assumed that {} holds numbers of another run: it is built without them, with None"
+
+
+def _is_of_no_vectors(attempt: Attempt) -> bool:
+    """Say whether an attempt gives None for what holds vectors of words, by its name."""
+    given = attempt.given.items()
+    is_none = all(one is None and _VECTORS.match(squashed(own)) for own, one in given)
+    return bool(given) and is_none and not attempt.component and not attempt.arguments
 
 
 def _is_of_words(attempt: Attempt) -> bool:

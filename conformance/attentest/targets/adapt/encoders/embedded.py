@@ -2,14 +2,17 @@
 
 import inspect
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 from attentest.targets.adapt.assumptions.choices import assumed
 from attentest.targets.adapt.code import Code
 from attentest.targets.adapt.components import squashed
 from attentest.targets.adapt.encoders.entering import Mismatch, NotRead
+from attentest.targets.adapt.encoders.inputs.makers import class_of
 from attentest.targets.adapt.encoders.leaving import options_of_output
 from attentest.targets.adapt.encoders.pooling import PADDED
 from attentest.targets.adapt.encoders.stack import KEEP
+from attentest.targets.adapt.masks import is_length
 from attentest.targets.adapt.reading import Reading, Unclear
 from attentest.targets.unjudged import names_padding
 from attentest_spec import CHOICES
@@ -85,9 +88,19 @@ def _of_output(code: Code, reading: Reading) -> Iterator[str]:
         yield sentence
 
 
+def _class(code: Code) -> Any:
+    """Return the class of `code`, or that which its function makes."""
+    return class_of(code.construction) if code.construction is not None else code.thing
+
+
+def _called(code: Code) -> Mapping[str, inspect.Parameter]:
+    """Return the arguments of a call of the class of `code`."""
+    return inspect.signature(_class(code).forward).parameters
+
+
 def _of_masks_left(code: Code) -> Iterator[str]:
     """Yield that masks of the class of `code` which its stack does not take are not judged."""
-    own = inspect.signature(code.thing.forward).parameters
+    own = _called(code)
     masks = [one for one in own if "mask" in squashed(one) and one not in code.signature.parameters]
     if masks:
         yield _UNGIVEN.format(code.name, " and ".join(masks))
@@ -98,11 +111,11 @@ def _of_masks(code: Code) -> Iterator[str]:
     if code.inner is None or code.component != "encoder":
         return
     alone = not code.inner.stack
-    own = inspect.signature(code.thing.forward).parameters if alone else code.signature.parameters
-    masks = [one for one in own if "mask" in squashed(one)]
+    own = _called(code) if alone else code.signature.parameters
+    masks = [one for one in own if "mask" in squashed(one) or is_length(one)]
     if alone and (masks or code.inner.masked):
         yield _UNSEEN.format(code.name, " and ".join(masks) or "padding")
-    elif not masks and KEEP not in own and names_padding(code.thing):
+    elif not masks and KEEP not in own and names_padding(_class(code)):
         yield _UNHIDDEN.format(code.name)
 
 

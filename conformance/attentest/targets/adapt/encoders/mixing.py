@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.utils._pytree import tree_leaves
 
 from attentest.targets.adapt.encoders.rows.wrapping import RowsWrapping
 from attentest.targets.adapt.encoders.wrapping import Wrapping
@@ -110,13 +111,27 @@ def _mixes_tokens(wrapping: Wrapping) -> bool:
             if _differs(again, before).any():
                 return False  # it is random
             if before.dim() < 3 or before.shape[1] != length:
-                return bool(_differs(before, after)[1:].any())
+                return _moves_others(call, ids)
             moved = _differs(before, after)
             if not moved[1:, 0].any() or moved[0, 1:].any():
                 return bool(moved[1:].any())
             along = _differs(alike[:, :-1], alike[:, 1:]).any()
             return bool(along and not _differs(alike[:-1], alike[1:]).any())
     return False
+
+
+def _moves_others(call: Callable[[Tensor], Tensor | None], ids: Tensor) -> bool:
+    """Say whether the output of a sample, of one or more rows, changes with other samples.
+
+    All ids of those are changed: a row of the last step may depend on no other step.
+    """
+    changed = ids.clone()
+    changed[0] = ids[0] % 7 + 2
+    outputs = [one for one in map(call, (ids, changed)) if one is not None]
+    if len(outputs) < 2:
+        return False
+    before, after = (one.reshape(len(one), -1) for one in outputs)
+    return bool(_differs(before, after)[1:].any())
 
 
 def _calls(wrapping: Wrapping, length: int) -> Iterator[Callable[[Tensor], Tensor | None]]:
@@ -144,10 +159,8 @@ def _output(call: Callable[[], Any]) -> Tensor | None:
         result = call()
     except Exception:  # code that a user wrote may raise anything
         return None
-    held = result if isinstance(result, tuple | list) else [result]
-    return next(
-        (one.detach() for one in held if isinstance(one, Tensor) and one.is_floating_point()), None
-    )
+    held = (one for one in tree_leaves(result) if isinstance(one, Tensor))
+    return next((one.detach() for one in held if one.is_floating_point()), None)
 
 
 def _differs(first: Tensor, second: Tensor) -> Tensor:

@@ -69,16 +69,24 @@ def is_answered(module: nn.Module, calls: Iterable[Mapping[str, Any]]) -> bool:
 
 
 class Uncalled(Unclear):
-    """Layers that no call of their class reached as it should; its text is the question."""
+    """Layers that no call of their class reached as it should; its text is the question.
+
+    Calls with sequences of `lengths` succeed.
+    """
+
+    lengths: tuple[int, ...] = ()
 
 
-def uncalled(name: str, where: str, failure: str, *, fixed: bool) -> Uncalled:
-    """Return the question about the layers at `where`, of code that is `fixed` to one length."""
-    return Uncalled(
+def uncalled(name: str, where: str, failure: str, lengths: Iterable[int]) -> Uncalled:
+    """Return the question about the layers at `where`, of code that takes `lengths` alone."""
+    fixed = tuple(lengths)
+    question = Uncalled(
         f"{name} embeds its tokens itself, and its layers ({where}) could not be called through "
-        f"it: {failure}.{FIXED_LENGTH * fixed} Name the class of its layers alone, with --as "
+        f"it: {failure}.{FIXED_LENGTH * bool(fixed)} Name the class of its layers alone, with --as "
         f"encoder, or its parts one by one."
     )
+    question.lengths = fixed
+    return question
 
 
 def lengths_in(failure: str, longest: int) -> list[int]:

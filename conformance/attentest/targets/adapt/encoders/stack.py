@@ -100,7 +100,7 @@ class EmbeddedStack(nn.Module):
 
         last = getattr(self, "norm", layers[-1])
         before = [held[own] for held, own in self.rows]
-        with replaced(layers[0], enter), replaced(last, leave):
+        with replaced(layers[0], enter), replaced(last, leave), rectangular():
             try:
                 for held, own in self.rows:
                     held[own] = x.shape[1]
@@ -154,6 +154,20 @@ def replaced(module: nn.Module, function: Callable[..., Any]) -> Iterator[None]:
             vars(module)["forward"] = before
 
 
+@contextmanager
+def rectangular() -> Iterator[None]:
+    """Compute with layers of torch as in training: its fast path cuts off padding, and its mask.
+
+    The input that is replaced has all of its rows, and needs the mask.
+    """
+    before = torch.backends.mha.get_fastpath_enabled()
+    torch.backends.mha.set_fastpath_enabled(False)
+    try:
+        yield
+    finally:
+        torch.backends.mha.set_fastpath_enabled(before)
+
+
 STACK_SOURCE = "\n".join(
     [
         "import re",
@@ -170,6 +184,8 @@ STACK_SOURCE = "\n".join(
         inspect.getsource(is_same),
         "",
         inspect.getsource(replaced),
+        "",
+        inspect.getsource(rectangular),
     ]
 )
 """The class as code of its own, for a reproduction or a written adapter."""

@@ -5,7 +5,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
-from math import prod
 from typing import Any
 
 import torch
@@ -21,23 +20,24 @@ from attentest.targets.adapt.components import (
 from attentest.targets.adapt.construction import Construction
 from attentest.targets.adapt.encoders import default_sizes
 from attentest.targets.adapt.encoders.entering import Entering, Idle, NotRead
+from attentest.targets.adapt.encoders.inputs.arguments import of_source, sequences
+from attentest.targets.adapt.encoders.inputs.batches import with_items
+from attentest.targets.adapt.encoders.inputs.makers import class_of, is_maker, maker_of
+from attentest.targets.adapt.encoders.inputs.open_lengths import demand_open
 from attentest.targets.adapt.encoders.leaving import demand_output, options_of_output
 from attentest.targets.adapt.encoders.mixing import Mixed, demand_separate_samples
 from attentest.targets.adapt.encoders.pooling import pooling_of
 from attentest.targets.adapt.encoders.rows.reading import of_images, of_rows
 from attentest.targets.adapt.encoders.rows.shapes import takes_images
 from attentest.targets.adapt.encoders.seen import Uncalled
-from attentest.targets.adapt.encoders.shared_layers import with_own_layers
-from attentest.targets.adapt.encoders.wrapping import (
-    Wrapping,
-    is_list,
-    of_source,
-    path_of,
-    sequences,
+from attentest.targets.adapt.encoders.shared_layers import (
+    has_one_attention,
+    with_one_layer,
+    with_own_layers,
 )
+from attentest.targets.adapt.encoders.wrapping import Wrapping, is_list, path_of
 from attentest.targets.adapt.limits import demand_least_width
 from attentest.targets.adapt.parameters.building import DISTINCT, RATIOS, inner_widths
-from attentest.targets.adapt.parameters.layers import is_feed
 from attentest.targets.adapt.parameters.stacks import Layers, lists_of_layers
 from attentest.targets.adapt.parameters.units import Unit, squeezed, units
 from attentest.targets.adapt.probing import undisturbed
@@ -79,9 +79,9 @@ def token_encoder(thing: Any, reading: Reading, name: str = "") -> Code | None:
     A class that says no other component is one if it holds one list of layers with one attention
     each, and a call needs one input. Raises Unclear where its layers cannot be called.
     """
-    if not inspect.isclass(thing) or not issubclass(thing, nn.Module):
+    own = name or getattr(thing, "__name__", "")
+    if not is_maker(thing, own) and not (inspect.isclass(thing) and issubclass(thing, nn.Module)):
         return None
-    own = name or thing.__name__
     guess = component_guessed(own)  # a head, as in "GPT2LMHeadModel", is no name for its layers
     said = reading.component or component_named(own) or ("" if guess in _IN_LAYERS else guess)
     if said not in ("", "encoder", "model") or reading.component == "model":
@@ -94,6 +94,11 @@ def token_encoder(thing: Any, reading: Reading, name: str = "") -> Code | None:
             is_one = other is not None and bool(other.tables) and len(other.inputs) < 2
             if question is not None and is_one:
                 raise question
+    is_open = (found is None or not found.tables) and not reading.given
+    if is_open and (maker := maker_of(thing)) is not None:
+        made = token_encoder(maker, replace(reading, component="encoder"), maker.__name__)
+        if made is not None and class_of(made.construction) is thing:
+            return made
     if found is None or (said != "encoder" and len(found.inputs) > 1):
         return None
     if not (said or found.tables or guess in ("", "generator")):
@@ -110,10 +115,10 @@ def token_encoder(thing: Any, reading: Reading, name: str = "") -> Code | None:
         return found.of_features(thing, own) or of_rows(found, thing, own)
     try:
         return found.code(thing, own)
-    except Uncalled:
+    except Uncalled as question:
         built = default_sizes.with_heads_of_code(thing, asked, found.built)
         if built is None or (other := _Found._of(built, asked)) is None:
-            if (rows := of_rows(found, thing, own)) is not None:
+            if (rows := of_rows(found, thing, own, question.lengths)) is not None:
                 return rows
             raise
     return other.code(thing, own)
@@ -168,7 +173,7 @@ class _Found:
         try:
             with undisturbed():
                 side = _SIDES[reading.component == "decoder"]
-                built = default_sizes.built_of(thing, side, reading)
+                built = with_items(default_sizes.built_of(thing, side, reading))
         except Exception:  # code that a user wrote may raise anything: it is no encoder then
             return None
         if (found := cls._of(built, reading)) is not None or reading.strict:
@@ -176,6 +181,9 @@ class _Found:
         shared = (cls._of(one, reading) for one in with_own_layers(built))
         if (once := next(filter(None, shared), None)) is not None:
             return once
+        single = (cls._of(one, reading) for one in with_one_layer(built))
+        if (only := next((one for one in single if one and one.tables), None)) is not None:
+            return only
         named = default_sizes.with_hidden_width(thing, side, reading, built)
         left = default_sizes.with_size_left(thing, side, reading, built)
         tried = (default_sizes.buildable(one) for one in chain(named, left))
@@ -190,13 +198,12 @@ class _Found:
                 decodes = reading.component == "decoder"
                 widths = [one * DISTINCT.d_model for one in RATIOS]
                 widths += inner_widths(built(DISTINCT), DISTINCT)
-                for tried in [DISTINCT, *(DISTINCT.but(d_ff=one) for one in dict.fromkeys(widths))]:
+                first = DISTINCT.but(layers=1) if built.has_one_layer else DISTINCT
+                for tried in [first, *(first.but(d_ff=one) for one in dict.fromkeys(widths))]:
                     module = built(tried)
                     own = units(module, tried.heads)
                     every = lists_of_layers(own, tried)
-                    lists = [
-                        one for one in every if _has_one_attention(one.units, tried) != decodes
-                    ]
+                    lists = [one for one in every if has_one_attention(one.units, tried) != decodes]
                     asked = reading.component == "encoder"
                     named = lists and "." in lists[0].start
                     if len(lists) == 1 and named and (asked or lists == every):
@@ -252,6 +259,8 @@ class _Found:
         if alone is None:
             return self.code_of(thing, name, *self._wrapping(name).inner())
         masked = self._wrapping(name).masked() if self.tables else None
+        if masked is not None:
+            demand_open(self._wrapping(name), *masked)
         plain = self.code_of(thing, name, replace(alone[0], masked=bool(masked)), None)
         return replace(self.code_of(thing, name, *masked), otherwise=plain) if masked else plain
 
@@ -388,10 +397,3 @@ class _Found:
         layers = self.path.removeprefix(path).removeprefix(".")
         pads = "source_pad" in self.built.known
         return Wrapping(name, self.module, self.sizes, self.component, path, layers, pads)
-
-
-def _has_one_attention(layer: Sequence[Unit], sizes: Sizes) -> bool:
-    """Say whether a layer holds the matrices of one attention, and not of two."""
-    rest = [one for one in layer if one.kind != "norm" and not is_feed(one, sizes)]
-    numbers = sum(prod(one.shape) * (sizes.heads if one.per_head else 1) for one in rest)
-    return numbers < 6 * sizes.d_model**2

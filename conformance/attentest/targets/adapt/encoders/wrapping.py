@@ -12,7 +12,14 @@ from torch import Tensor, nn
 
 from attentest.targets.adapt.code import Inner
 from attentest.targets.adapt.components import squashed
-from attentest.targets.adapt.computed_values import MASKED_PLACES, OTHER_IDS, other_ids
+from attentest.targets.adapt.computed_values import OTHER_IDS, other_ids
+from attentest.targets.adapt.encoders.inputs.arguments import (
+    hides,
+    of_source,
+    required,
+    sequences,
+    unread,
+)
 from attentest.targets.adapt.encoders.seen import Seen, is_answered, lengths_in, uncalled
 from attentest.targets.adapt.encoders.stack import KEEP, EmbeddedStack, is_same, replaced
 from attentest.targets.adapt.masks import is_length
@@ -69,7 +76,7 @@ class Wrapping:
         ]
         kept.sort(key=lambda one: one.name != self.memory)
         if self.memory and not required(self.module) and self._hides_later(inner):
-            kept = [one for one in kept if not _hides(one.name) or self._is_over_keys(one.name)]
+            kept = [one for one in kept if not hides(one.name) or self._is_over_keys(one.name)]
         is_hiding = not (self._masks or self.memory or self.features)
         if is_hiding and self._hides_pads(inner):
             kept.append(_named(KEEP, None))
@@ -77,12 +84,16 @@ class Wrapping:
         return inner, inspect.Signature([x, *kept])
 
     def masked(self) -> tuple[Inner, inspect.Signature] | None:
-        """Return what `inner` does where the module makes a mask of its tokens, None otherwise."""
+        """Return what `inner` does where the module makes a mask of its tokens or of an argument.
+
+        None otherwise.
+        """
         try:
             found = self.inner()
         except Unclear:  # its stack may be called all the same
             return None
-        return found if KEEP in found[1].parameters else None
+        has_mask = any(own == KEEP or hides(own) for own in found[1].parameters)
+        return found if has_mask else None
 
     @property
     def memory(self) -> str:
@@ -212,7 +223,7 @@ class Wrapping:
 
     @property
     def _masks(self) -> list[str]:
-        return [one for one in self.parameters if _hides(one)]
+        return [one for one in self.parameters if hides(one)]
 
     def _tokens(self) -> tuple[str, list[str]]:
         """Return the argument of the token ids, and those of other ids; Unclear for more."""
@@ -222,7 +233,10 @@ class Wrapping:
         if self.memory:
             own = sequences(self.module, self.component)
             (tokens,) = (one for one in own if one != self.memory)
-        zeros = [one for one in own if squashed(one) in OTHER_IDS and one != tokens]
+        idle = unread(self.module)
+        zeros = [
+            one for one in own if one != tokens and (squashed(one) in OTHER_IDS or one in idle)
+        ]
         given = (tokens, *zeros)
         rest = [one for one in required(self.module) if one not in given]
         if rest and rest != [self.memory]:
@@ -270,9 +284,9 @@ class Wrapping:
                 return {"norm": seen.norm} | ({"sequence_first": True} if first else {})
             failure = "its layers are not called with (B, L, D)"
         where = ".".join(filter(None, (self.path, self.layers)))
-        lengths = map(_ones, lengths_in(failure, self.sizes.max_length))
-        fixed = any(is_answered(self.module, self.calls(one)) for one in lengths)
-        raise uncalled(self.name, where, failure, fixed=fixed)
+        tried = lengths_in(failure, self.sizes.max_length)
+        fixed = [one for one in tried if is_answered(self.module, self.calls(_ones(one)))]
+        raise uncalled(self.name, where, failure, fixed)
 
     def _is_over_keys(self, own: str) -> bool:
         return bool(self.memory) and of_source(squashed(own))
@@ -319,38 +333,6 @@ def _needed(
     }
 
 
-def of_source(mask: str) -> bool:
-    """Say whether the name of a mask says that it hides entries of the memory."""
-    return any(one in mask for one in ("src", "source", "mem", "enc", "cross"))
-
-
-def required(module: nn.Module) -> list[str]:
-    """Return the arguments without a default that are neither masks, lengths nor other ids."""
-    parameters = inspect.signature(module.forward).parameters.values()
-    loose = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-    return [
-        one.name
-        for one in parameters
-        if one.default is one.empty
-        and one.kind not in loose
-        and not _hides(one.name)
-        and squashed(one.name) not in OTHER_IDS
-    ]
-
-
-def sequences(module: nn.Module, component: str) -> list[str]:
-    """Return the inputs of a call: those that it must be given.
-
-    Where a decoder must be given none, they are its tokens and its memory by their names.
-    """
-    needed = required(module)
-    if needed or component != "decoder":
-        return needed
-    own = {squashed(one): one for one in inspect.signature(module.forward).parameters}
-    found = [[own[one] for one in ROLES[role] if one in own] for role in ("tokens", "memory")]
-    return [names[0] for names in found] if all(found) else []
-
-
 def is_list(module: nn.Module) -> bool:
     """Say whether the layers in `module` are called one by one: it passes one input alone."""
     if not isinstance(module, nn.Sequential):
@@ -361,12 +343,6 @@ def is_list(module: nn.Module) -> bool:
         if one.default is one.empty and one.kind is one.POSITIONAL_OR_KEYWORD
     ]
     return len(needed) > 1
-
-
-def _hides(argument: str) -> bool:
-    """Say whether an argument is a mask or a number of positions by its name."""
-    own = squashed(argument)
-    return ("mask" in own and own not in MASKED_PLACES) or is_length(argument)
 
 
 def path_of(whole: nn.Module, layers: str, tables: Sequence[str]) -> str:

@@ -93,8 +93,8 @@ class FoundTable:
     @property
     def words(self) -> tuple[str, ...]:
         """The map as lines for the user, and its remarks."""
-        lines = ("parameters:", *(f"  {line}" for line in self.lines)) if self.table else ()
-        return (*lines, *self.remarks)
+        head = ("parameters:",) if self.table else ()
+        return (*head, *(f"  {line}" for line in self.lines if head), *self.remarks)
 
 
 def find_table(
@@ -102,20 +102,20 @@ def find_table(
     component: str,
     call: Callable[..., Any],
     settled_places: Mapping[str, str] | None = None,
+    wanted: Sizes = DISTINCT,
 ) -> FoundTable:
-    """Find which parameter of the module that `build` makes is which of `component`.
+    """Find which parameter of the module that `build` makes at `wanted` is which of `component`.
 
-    `call` takes the module and the inputs of the contract, `settled_places` are entries that the
-    user gives. Names and shapes decide, and the oracle what they leave open. Raises nothing.
+    `call` takes the inputs of the contract too, `settled_places` are entries of the user. Names,
+    shapes and the oracle decide. Raises nothing.
     """
-    first = _searched(build, component, call, settled_places or {}, DISTINCT)
-    seen = first.observed
-    if first.table or "feed_forward" not in inside(component) or seen is None:
+    first = _searched(build, component, call, settled_places or {}, wanted)
+    if first.table or "feed_forward" not in inside(component) or (seen := first.observed) is None:
         return first
     for width in inner_widths(seen.module, seen.sizes):  # code that takes no inner width has one
-        found = _searched(build, component, call, settled_places or {}, DISTINCT.but(d_ff=width))
+        found = _searched(build, component, call, settled_places or {}, wanted.but(d_ff=width))
         if found.table:  # the shapes of square matrices say nothing of what they are
-            return replace(found, doubts=(*found.doubts, *[SQUARE] * (width == DISTINCT.d_model)))
+            return replace(found, doubts=(*found.doubts, *[SQUARE] * (width == wanted.d_model)))
         if any(NO_LISTS in one for one in first.remarks):  # else it says what its layers lack
             first = replace(found, observed=seen)
     return first

@@ -7,6 +7,7 @@ from torch import nn
 
 from attentest.targets.adapt.adapter import Adapter
 from attentest.targets.adapt.code import Code
+from attentest.targets.adapt.parameters.building import DISTINCT
 from attentest.targets.adapt.parameters.constant import holds_constants
 from attentest.targets.adapt.parameters.found import FoundTable, find_table
 from attentest.targets.adapt.parameters.storage import with_fewer_key_heads
@@ -45,7 +46,9 @@ def _found(code: Code, probe: Probe, adapter: Adapter, reading: Reading) -> Foun
         return FoundTable()
     demand_weights(code.name, code.component, probe.built)
     demand_use_of_inherited(code.name, code.component, probe, adapter)
-    return find_table(code.build, code.component, adapter, reading.parameters)
+    is_single = code.construction is not None and code.construction.has_one_layer
+    wanted = DISTINCT.but(layers=1) if is_single else DISTINCT
+    return find_table(code.build, code.component, adapter, reading.parameters, wanted)
 
 
 def shapes_held(probe: Probe) -> dict[str, torch.Size]:

@@ -9,9 +9,10 @@ from typing import NamedTuple
 from torch import nn
 
 from attentest.targets.adapt.code import Code
-from attentest.targets.adapt.construction import Construction, unrounded
+from attentest.targets.adapt.construction import Construction
 from attentest.targets.adapt.probing import SIZES, Probe, undisturbed
-from attentest.targets.adapt.reading import Unclear
+from attentest.targets.adapt.reading import Attempt, Unclear
+from attentest.targets.signatures import constructor_arguments
 from attentest_spec import Limits, Sizes, Table
 from attentest_spec.mapping import locate
 
@@ -117,7 +118,7 @@ def fixed_inner(code: Code, probe: Probe, table: Table) -> InnerWidth:
         f"it rounds the width that it computes.",
         "Say which argument sets it with --argument d_ff=NAME, or fix what rounds it with --give "
         "NAME=VALUE.",
-        attempts=unrounded(code.construction),
+        attempts=_unrounded(code.construction),
     )
 
 
@@ -191,7 +192,7 @@ def sets_inner_width(code: Code, probe: Probe, table: Table) -> bool:
             f"rounds or scales the width that it is given.",
             "Judge a class whose width is the given one; a recipe in a file of your own can give "
             "it the width that leads to sizes.d_ff.",
-            attempts=unrounded(code.construction),
+            attempts=_unrounded(code.construction),
         )
     return True
 
@@ -205,3 +206,13 @@ def _is_of_settings(code: Code) -> bool:
         and not (inspect.isclass(one.make) and issubclass(one.make, nn.Module))
         for one in made
     )
+
+
+def _unrounded(built: Construction | None) -> list[Attempt]:
+    """Return attempts at 1 for each whole number that is no size: a width is a multiple of it."""
+    arguments = {} if built is None else constructor_arguments(built.make)
+    return [
+        Attempt(given={own: 1})
+        for own, one in arguments.items()
+        if type(one.default) is int and built is not None and own not in built.fillings
+    ]

@@ -4,6 +4,7 @@ The functions need nothing else of the suite: written adapters contain their sou
 """
 
 import inspect
+import itertools
 from collections.abc import Iterator
 from typing import Any
 
@@ -28,17 +29,27 @@ def materialised(made: Any, sizes: Any) -> Any:
 
 
 def lazy_inputs(made: nn.Module, sizes: Any) -> Iterator[list[Tensor | None]]:
-    """Yield vectors and then tokens for the required arguments, the last of which may be None."""
+    """Yield vectors and then tokens for the required arguments, the last of which may be None.
+
+    Optional ones, of which there are a few, are given after that.
+    """
     called = inspect.signature(made.forward).parameters.values()
     needed = [one for one in called if one.default is one.empty and one.kind is not one.VAR_KEYWORD]
-    for x in (torch.zeros(1, 3, sizes.d_model), torch.ones(1, 3, dtype=torch.int64)):
+    rest = [one for one in called if one.default is None and one.kind is not one.KEYWORD_ONLY]
+    inputs = torch.zeros(1, 3, sizes.d_model), torch.ones(1, 3, dtype=torch.int64)
+    for x in inputs:
         for count in range(len(needed), 0, -1):
             yield [x] * count + [None] * (len(needed) - count)
+    for x in inputs if len(rest) <= 3 else ():
+        for kept in itertools.product((True, False), repeat=len(rest)):
+            optional: list[Tensor | None] = [x if one else None for one in kept]
+            yield [*[x] * len(needed), *optional]
 
 
 LAZY_SOURCE = "\n".join(
     [
         "import inspect",
+        "import itertools",
         "from collections.abc import Iterator",
         "from typing import Any",
         "",

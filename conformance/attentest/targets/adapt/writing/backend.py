@@ -23,6 +23,7 @@ from attentest.targets.adapt.names import MASKS
 from attentest.targets.adapt.objects.mask_holders import held_as
 from attentest.targets.adapt.parameters.telling import lines as table_lines
 from attentest.targets.adapt.probing import SIZES
+from attentest.targets.adapt.wrappers.batches import OF_ITEMS_SOURCE, of_items
 from attentest.targets.adapt.wrappers.lazy import LAZY_SOURCE, materialised
 from attentest.targets.adapt.wrappers.own_heads import OWN_HEADS_SOURCE, own_heads
 from attentest.targets.adapt.wrappers.own_layers import OWN_LAYERS_SOURCE, own_layers
@@ -134,6 +135,9 @@ class Written:
             self.helpers["lazy"] = LAZY_SOURCE.strip()
             of_sizes = [Expression(made), Expression("sizes")]
             made = self.writer.call(materialised.__name__, of_sizes, {})
+        if how.batch:
+            self.helpers["items"] = OF_ITEMS_SOURCE.strip()
+            made = self.writer.call(of_items.__name__, [Expression(made), *how.batch], {})
         if how.heads or how.outputs:
             self.helpers["own heads"] = OWN_HEADS_SOURCE.strip()
             of_heads = [Expression(made), how.heads, how.heads_axis, Expression("sizes.heads")]
@@ -141,7 +145,10 @@ class Written:
             made = self.writer.call(own_heads.__name__, of_heads, more)
         if how.shared:
             self.helpers["own layers"] = OWN_LAYERS_SOURCE.strip()
-            of_layers = [Expression(made), how.shared, Expression("sizes.layers")]
+            of_layers = [
+                *(Expression(made), how.shared),
+                1 if how.has_one_layer else Expression("sizes.layers"),
+            ]
             made = self.writer.call(own_layers.__name__, of_layers, {})
         return made
 

@@ -29,6 +29,7 @@ from attentest.targets.adapt.makers.maker import CODE, Maker
 from attentest.targets.adapt.names import MASKS
 from attentest.targets.adapt.objects.mask_holders import held_as
 from attentest.targets.adapt.probing import undisturbed
+from attentest.targets.adapt.wrappers.batches import OF_ITEMS_SOURCE
 from attentest.targets.adapt.wrappers.own_heads import OWN_HEADS_SOURCE
 from attentest.targets.adapt.wrappers.own_layers import OWN_LAYERS_SOURCE
 from attentest.targets.adapt.writing.values import Expression, Writer, tensor
@@ -67,6 +68,7 @@ class Script:
         built = self.code.construction
         is_own = built is not None and bool(built.heads or built.outputs)
         helper += [OWN_HEADS_SOURCE, ""] * is_own
+        helper += [OF_ITEMS_SOURCE, ""] * (built is not None and bool(built.batch))
         helper += [OWN_LAYERS_SOURCE, ""] * (built is not None and bool(built.shared))
         helper += [self.code.wrapper.source, ""] if self.code.wrapper is not None else []
         ready = "torch.set_printoptions(precision=8)"

@@ -14,6 +14,7 @@ from torch import Tensor
 from attentest.harness.reproduction import numbers
 from attentest.targets.adapt.construction import Construction
 from attentest.targets.adapt.fillings import Filling
+from attentest.targets.adapt.wrappers.batches import of_items
 from attentest.targets.adapt.wrappers.own_heads import own_heads
 from attentest.targets.adapt.wrappers.own_layers import own_layers
 from attentest.targets.constants.copies import copied
@@ -88,13 +89,16 @@ class Writer:
             for own, one in how.fillings.items()
         }
         made = self.call(self.copy(function, how.constants, sizes), (), named)
+        if how.batch:
+            made = self.call(of_items.__name__, [Expression(made), *how.batch], {})
         if how.heads or how.outputs:
             of_heads = [Expression(made), how.heads, how.heads_axis, sizes.heads]
             more = {"outputs": how.outputs} if how.outputs else {}
             made = self.call(own_heads.__name__, of_heads, more)
         if not how.shared:
             return made
-        return self.call(own_layers.__name__, [Expression(made), how.shared, sizes.layers], {})
+        times = 1 if how.has_one_layer else sizes.layers
+        return self.call(own_layers.__name__, [Expression(made), how.shared, times], {})
 
     def copy(self, function: str, constants: Mapping[str, Filling], sizes: Sizes) -> str:
         """Return the copy of `function` whose `constants` are `sizes`; itself for none."""

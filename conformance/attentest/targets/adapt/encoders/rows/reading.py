@@ -4,7 +4,7 @@ import inspect
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import islice
+from itertools import chain, islice
 from typing import Protocol
 
 from torch import nn
@@ -109,14 +109,20 @@ def of_images(found: Found, thing: type[nn.Module], name: str) -> Code | None:
     return None
 
 
-def of_rows(found: Found, thing: type[nn.Module], name: str) -> Code | None:
+def of_rows(
+    found: Found, thing: type[nn.Module], name: str, lengths: Sequence[int] = ()
+) -> Code | None:
     """Return the stack in a class that makes other rows of ids or vectors than one for each.
 
-    There may be one more, of a class, or only as many as a table has. None for other classes.
+    There may be one more, of a class, or only as many as a table has, or one of the `lengths`,
+    where no argument says that. None for other classes.
     """
-    fixed = found.with_positions(_POSITIONS) or found
-    short = (one for one in _shapes(fixed) if max(one[1]) <= _LONGEST)
-    for features, given in islice(short, _MOST):
+    sized = found.with_positions(_POSITIONS) or found
+    of_lengths = ((found, "", (one,)) for one in lengths if sized is found)
+    short = (one for one in _shapes(sized) if max(one[1]) <= _LONGEST)
+    shaped = ((sized, *one) for one in islice(short, _MOST))
+    built = [(sized, "", (_POSITIONS,))] if lengths and sized is not found else []
+    for fixed, features, given in chain(of_lengths, shaped, built):
         around = _around(fixed, name, given, features)
         if around.is_answered() and around.is_read() and around.takes_other_rows():
             demand_least_width(fixed.built, fixed.sizes, name, "the class of its layers")

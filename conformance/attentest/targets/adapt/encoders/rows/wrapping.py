@@ -11,9 +11,10 @@ import torch
 from torch import Tensor, nn
 
 from attentest.targets.adapt.code import Inner
+from attentest.targets.adapt.encoders.inputs.arguments import required
 from attentest.targets.adapt.encoders.seen import Seen, is_answered
 from attentest.targets.adapt.encoders.stack import KEEP, EmbeddedStack, is_same, replaced
-from attentest.targets.adapt.encoders.wrapping import BATCH, LENGTH, Wrapping, required
+from attentest.targets.adapt.encoders.wrapping import BATCH, LENGTH, Wrapping
 from attentest.targets.adapt.probing import undisturbed
 
 _LEAST = 3

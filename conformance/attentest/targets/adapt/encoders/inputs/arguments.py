@@ -1,0 +1,66 @@
+"""The arguments of a call of an encoder or decoder that embeds its tokens: what each is."""
+
+import ast
+import inspect
+
+from torch import nn
+
+from attentest.targets.adapt.components import squashed
+from attentest.targets.adapt.computed_values import MASKED_PLACES, OTHER_IDS
+from attentest.targets.adapt.masks import is_length
+from attentest.targets.adapt.names import ROLES
+from attentest.targets.adapt.objects.settings import code_tree
+
+
+def of_source(mask: str) -> bool:
+    """Say whether the name of a mask says that it hides entries of the memory."""
+    return any(one in mask for one in ("src", "source", "mem", "enc", "cross"))
+
+
+def required(module: nn.Module) -> list[str]:
+    """Return the arguments without a default that are neither masks, lengths nor other ids.
+
+    Those that no code of the call reads are none of them either.
+    """
+    parameters = inspect.signature(module.forward).parameters.values()
+    idle = unread(module)
+    loose = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    return [
+        one.name
+        for one in parameters
+        if one.default is one.empty
+        and one.kind not in loose
+        and not hides(one.name)
+        and squashed(one.name) not in OTHER_IDS
+        and one.name not in idle
+    ]
+
+
+def unread(module: nn.Module) -> list[str]:
+    """Return the arguments of a call whose names are nowhere in its code, masks apart.
+
+    A mask that is not read is a mistake.
+    """
+    own = list(inspect.signature(module.forward).parameters)
+    function = getattr(module.forward, "__func__", module.forward)
+    read = {one.id for one in ast.walk(code_tree(function)) if isinstance(one, ast.Name)}
+    return [one for one in own if not (one in read or hides(one))] if read & {*own} else []
+
+
+def sequences(module: nn.Module, component: str) -> list[str]:
+    """Return the inputs of a call: those that it must be given.
+
+    Where a decoder must be given none, they are its tokens and its memory by their names.
+    """
+    needed = required(module)
+    if needed or component != "decoder":
+        return needed
+    own = {squashed(one): one for one in inspect.signature(module.forward).parameters}
+    found = [[own[one] for one in ROLES[role] if one in own] for role in ("tokens", "memory")]
+    return [names[0] for names in found] if all(found) else []
+
+
+def hides(argument: str) -> bool:
+    """Say whether an argument is a mask or a number of positions by its name."""
+    own = squashed(argument)
+    return ("mask" in own and own not in MASKED_PLACES) or is_length(argument)

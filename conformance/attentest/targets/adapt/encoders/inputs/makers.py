@@ -1,0 +1,47 @@
+"""Functions that make an encoder of ids, and the classes that these make."""
+
+import inspect
+import re
+from dataclasses import replace
+from typing import Any
+
+from torch import nn
+
+from attentest.targets.adapt.components import squashed
+from attentest.targets.adapt.construction import Construction
+from attentest.targets.adapt.parameters.building import DISTINCT
+from attentest.targets.adapt.probing import undisturbed
+from attentest.targets.neighbours import functions_that_build
+
+_MAKES = re.compile(
+    r"(make|build|create|get|init|new).*(model|bert|transformer|classifier|encoder|net|network)"
+)
+
+
+def is_maker(thing: Any, name: str) -> bool:
+    """Say whether `thing` is a function that makes a model by its name."""
+    return inspect.isfunction(thing) and _MAKES.fullmatch(squashed(name)) is not None
+
+
+def maker_of(thing: Any) -> Any:
+    """Return the one function that makes objects of the class `thing`, None for none or several.
+
+    The class takes parts that are objects, which the function makes of sizes.
+    """
+    if not inspect.isclass(thing):
+        return None
+    makers = [one for one in functions_that_build(thing) if is_maker(one, one.__name__)]
+    return makers[0] if len(makers) == 1 else None
+
+
+def class_of(built: Construction | None) -> Any:
+    """Return the class of what is built: that which a function makes."""
+    if built is None:
+        return None
+    return _made(built) if inspect.isfunction(built.make) else built.make
+
+
+def _made(built: Construction) -> Any:
+    with undisturbed():
+        made = replace(built, batch=())(DISTINCT)
+    return type(made) if isinstance(made, nn.Module) else built.make
