@@ -26,7 +26,6 @@ imported under the names that they have.
 import ast
 import builtins
 import hashlib
-import importlib
 import importlib.metadata
 import importlib.util
 import os

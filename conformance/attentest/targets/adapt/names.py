@@ -339,13 +339,9 @@ REQUIRED: Mapping[str, Any] = {
     "device": "cpu",
     **dict.fromkeys(words("initializerrange initrange initstd initializerstd stddev"), 0.02),
     **dict.fromkeys(words("ropetheta ropebase rotarybase rotarytheta thetabase theta"), 10_000.0),
-    **dict.fromkeys(
-        words(
-            "nsegments numsegments segmentsize nsegs typevocabsize ntypes maxnumsegments nseg "
-            "segsize numseg numsegs nsegment numsegment segmentvocabsize segvocabsize numtokentypes"
-        ),
-        2,
-    ),
+    **dict.fromkeys(words("nsegments numsegments segmentsize nsegs typevocabsize ntypes"), 2),
+    **dict.fromkeys(words("maxnumsegments nseg segsize numseg numsegs nsegment numsegment"), 2),
+    **dict.fromkeys(words("segmentvocabsize segvocabsize numtokentypes"), 2),
     "positionembeddingtype": "absolute",
     "attnimplementation": "eager",
     **dict.fromkeys(EPSILON, 1e-5),
