@@ -31,6 +31,7 @@ from attentest.targets.adapt.parameters.inner_widths import (
 )
 from attentest.targets.adapt.probing import SIZES, Probe, undisturbed
 from attentest.targets.adapt.reading import Uncallable, Unclear, own_recipe
+from attentest.targets.constants.widths import has_constant_width
 from attentest.targets.kernels import demand_runnable
 from attentest.targets.precisions import precisions_of
 from attentest.targets.signatures import constructor_arguments
@@ -128,8 +129,10 @@ def limits_of(
         own_pads=code.inner is not None or not _of_source_alone("pad", known),
         own_vocabularies=code.inner is not None or not _of_source_alone("vocabulary", known),
         least_head_width=_least_head_width(code),
-        odd_width=not (_has_heads(code) or _has_settings(code))
-        or _takes_odd_width(code, probe, adapter),
+        odd_width=not has_constant_width(code.constants.values())
+        and (
+            not (_has_heads(code) or _has_settings(code)) or _takes_odd_width(code, probe, adapter)
+        ),
         positions=("none",),  # attention is given none, and counts them from 0
         right_padded=("mask",) if takes_lengths(adapter) else (),
     )
@@ -267,7 +270,10 @@ def said_of(limits: Limits, *, dropout: bool = False) -> list[str]:
         least = limits.least_head_width
         said.append(f"heads less than {least} wide are refused: it is judged with wider ones")
     if not limits.odd_width:
-        said.append("an odd model width is refused: it is judged at even ones")
+        said.append(
+            "an odd model width is refused, or the width is a constant of its code: it is judged "
+            "at even ones"
+        )
     if not limits.own_vocabularies:
         said.append("source and target have one vocabulary")
     if not limits.own_pads:

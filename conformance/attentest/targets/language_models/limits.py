@@ -15,6 +15,7 @@ from attentest.targets.adapt.parameters.inner_widths import (
 )
 from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.adapt.reading import RaisesAsBuilt, Unclear
+from attentest.targets.constants.widths import is_built_at_its_width
 from attentest.targets.language_models.calling import Call, probe_tokens
 from attentest.targets.language_models.construction.building import PROBE, Building
 from attentest.targets.language_models.construction.windows import LONGEST
@@ -40,8 +41,8 @@ def limits_of(built: Building, call: Call, inner: int, table: Table) -> Limits:
         precisions=precisions_of(lambda name: _answer(built, call, name) is not None),
         masks=("none",),
         positions=("none",),
-        odd_width=_answer(built, call, "float32", PROBE.but(d_model=15, heads=3, kv_heads=1))
-        is not None,
+        odd_width=not is_built_at_its_width(built.expression)
+        and _answer(built, call, "float32", PROBE.but(d_model=15, heads=3, kv_heads=1)) is not None,
         least_width=_least_width(built, call),
         inner=own.ratio,
         inner_multiple=own.multiple,

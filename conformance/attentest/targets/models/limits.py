@@ -22,6 +22,7 @@ from attentest.targets.adapt.parameters.inner_widths import (
 )
 from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.adapt.reading import Reading, Unclear
+from attentest.targets.constants.widths import is_built_at_its_width
 from attentest.targets.models.inferring import PADS, Inferred, probe_of
 from attentest.targets.models.probing import untrained_rows
 from attentest.targets.models.trials import Building
@@ -49,7 +50,7 @@ def limits_of(built: Building, inferred: Inferred, table: Table, reading: Readin
         own_vocabularies="target_vocabulary" in built.known,
         own_pads=inferred.pads in ("call", "both"),
         pad=inferred.pad,
-        odd_width=_takes_odd_width(built, inferred),
+        odd_width=not is_built_at_its_width(built.expression) and _takes_odd_width(built, inferred),
         trained_pad=_trains_pads(built),
         untrained=() if reading.strict else _untrained(built, inferred),
         length=_length(built, inferred),

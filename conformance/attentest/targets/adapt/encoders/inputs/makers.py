@@ -26,12 +26,24 @@ def is_maker(thing: Any, name: str) -> bool:
 def maker_of(thing: Any) -> Any:
     """Return the one function that makes objects of the class `thing`, None for none or several.
 
-    The class takes parts that are objects, which the function makes of sizes.
+    The class takes parts that are objects, which the function makes of sizes. One that needs two
+    texts is no encoder.
     """
-    if not inspect.isclass(thing):
+    if not inspect.isclass(thing) or not _takes_one_text(thing):
         return None
     makers = [one for one in functions_that_build(thing) if is_maker(one, one.__name__)]
     return makers[0] if len(makers) == 1 else None
+
+
+_BESIDE = re.compile(r"mask|len|seg|type|pos")
+"""Parts of the names of inputs that come with a text."""
+
+
+def _takes_one_text(thing: Any) -> bool:
+    """Say whether a call needs one input, and else what comes with it."""
+    _, *given = inspect.signature(thing.forward).parameters.values()
+    needed = [one.name for one in given if one.default is inspect.Parameter.empty]
+    return sum(not _BESIDE.search(one) for one in needed) < 2
 
 
 def class_of(built: Construction | None) -> Any:
