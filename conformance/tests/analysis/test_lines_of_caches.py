@@ -64,6 +64,7 @@ def test_right_steps_have_no_line(target: str) -> None:
     assert line_of_cache(subject, "cached_language_model") is None
 
 
+@pytest.mark.proof
 def test_violation_of_a_cache_names_the_line(tmp_path: Path) -> None:
     code = edited((WILD / "nano_past.py").read_text(), (f"start = {PAST}", "start = 0"))
     (tmp_path / "own.py").write_text(code)

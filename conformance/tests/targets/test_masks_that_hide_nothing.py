@@ -19,6 +19,7 @@ def test_fill_that_hides_nothing_is_a_violation(number: str, tmp_path: Path) -> 
     assert broken(backend, "model.formula")
 
 
+@pytest.mark.proof
 def test_fill_of_the_size_of_scores_is_a_question(tmp_path: Path) -> None:
     source = edited(MODEL, ("mask == 0, -1e10", "mask == 0, -0.5"))
     with pytest.raises(Unclear, match=r"fills its masked scores with -0\.5"):

@@ -31,6 +31,7 @@ def test_moves_to_a_missing_gpu_leave_all_on_the_cpu(tmp_path: Path) -> None:
     assert not broken(backend, FORMULA)
 
 
+@pytest.mark.proof
 def test_mistakes_of_code_that_moves_are_detected(tmp_path: Path) -> None:
     wrong = edited(MOVING, (".triu(1).cuda()", ".triu(2).cuda()"))
     assert broken(adapted(tmp_path, "Translator", wrong), FORMULA)

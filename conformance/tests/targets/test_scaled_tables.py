@@ -10,6 +10,7 @@ FLAT = (SUPPORT / "wild_models" / "flat.py").read_text(encoding="utf-8")
 TABLES = "        self.trg_word_emb = nn.Embedding(n_trg_vocab, d_model)\n"
 
 
+@pytest.mark.proof
 @pytest.mark.parametrize(("factor", "wrong"), [("d_model**0.5", False), ("d_model**2", True)])
 def test_tables_that_hold_the_root_of_the_width_are_as_large_as_they_may_be(
     factor: str, wrong: bool, tmp_path: Path

@@ -42,6 +42,7 @@ def test_model_is_built_with_the_sizes_that_it_takes(
     assert "d_vocab=" not in words
 
 
+@pytest.mark.proof
 @pytest.mark.parametrize("source", [DEMANDING, OPEN])
 def test_mistakes_of_such_models_are_detected(source: str, tmp_path: Path) -> None:
     assert asked_or_broken(tmp_path, "Translator", source, ".triu(1)", ".triu(2)", FORMULA)
