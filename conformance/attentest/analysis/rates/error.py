@@ -162,7 +162,7 @@ class _Error:
         return node.lineno
 
     def _made(self, line: Line, node: ast.expr, at: int) -> tuple[Line, ast.expr, int]:
-        """Return the expression that a name or a call stands for, with its line; others as are."""
+        """Return the expression that a name or a call means, with its line; any other as it is."""
         match node:
             case ast.Name(id=name):
                 function = ""

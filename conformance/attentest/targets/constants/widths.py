@@ -1,4 +1,4 @@
-"""Widths that are constants of the code: nobody builds such code at an odd one."""
+"""Widths that are constants of the code, which is judged at even ones alone."""
 
 import ast
 from collections.abc import Iterable

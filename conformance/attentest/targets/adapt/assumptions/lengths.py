@@ -58,7 +58,7 @@ def follows_length(code: Code, probe: Probe, adapter: Adapter) -> bool:
     """Say whether what is built with a greatest length is judged up to that and no further.
 
     An encoding that is built with a greater one takes that many positions: what gets the length
-    may be another size, beside one that no name says. Layers and stacks are judged with sequences
+    may be another size, next to one that no name says. Layers and stacks are judged with sequences
     of any length, whatever they are built with.
     """
     if adapter.component != "positional_encoding":
