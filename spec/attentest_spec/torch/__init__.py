@@ -5,7 +5,7 @@ from attentest_spec.torch.array_variables import is_of_variables, module_on_vari
 from attentest_spec.torch.arrays import on_arrays
 from attentest_spec.torch.backend import Recipe, TorchBackend, TorchPart, of_function
 from attentest_spec.torch.cached import cached_decoding, cached_language_model
-from attentest_spec.torch.profiling import ignore_moves, ignore_ranges
+from attentest_spec.torch.missing_cuda import ignore_moves, ignore_ranges
 from attentest_spec.torch.script import Script
 from attentest_spec.torch.values import DTYPES, to_array, to_tensor
 

@@ -134,7 +134,7 @@ def test_finite_at_birth(subject: Subject, draw: Draw) -> None:
     sizes = model_sizes(subject, draw, layers=draw.layers(1, 2))
     for name, values in export_parameters(subject.part("model", sizes)).items():
         finite(values, what=f"parameter {name} of a fresh model")
-        size, scaled = largest(values), "embedding" in name
+        size, scaled = largest(values), name.endswith("embedding.weight")
         most = 10 * sizes.d_model**0.5 if scaled else 10  # the factor of embeddings may be in them
         holds(size < most, f"The parameter {name} of a fresh model holds {size:.3g}.")
 

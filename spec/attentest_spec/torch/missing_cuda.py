@@ -1,4 +1,4 @@
-"""Ranges for the profiler of CUDA, and moves to it, which raise where torch is built without it."""
+"""Calls that raise where torch is built without CUDA: moves to it, and ranges for its profiler."""
 
 from types import SimpleNamespace
 from typing import Any, TypeVar
