@@ -59,7 +59,8 @@ def test_memory_that_layers_norm_is_a_question(tmp_path: Path) -> None:
     (tmp_path / "own.py").write_text(OF_MEMORY)
     question = asked(f"{tmp_path / 'own.py'}:Seq2SeqTransformer")
     assert "norms its memory in the layers of its decoder" in question
-    assert "decoders.0.norm2" in question
+    assert "decoders.0.norm2 at own.py:" in question
+    assert "(ready, memory = self.norm2(ys), self.norm2(memory))" in question
 
 
 @pytest.mark.proof

@@ -244,6 +244,14 @@ def _new(put: Array, target: Tensor) -> Tensor:
     return made.to(device=target.device, dtype=target.dtype)
 
 
+def line_of_caller() -> Place | None:
+    """Return the innermost line of the user's code that is running, None for none."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and not is_users(frame.f_code.co_filename):
+        frame = frame.f_back
+    return frame and place_of(frame)
+
+
 def place_of(frame: FrameType) -> Place:
     """Return the line that a frame is at."""
     code = frame.f_code

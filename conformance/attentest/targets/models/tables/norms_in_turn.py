@@ -13,6 +13,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from attentest.analysis.lines.recording import Place
+from attentest.analysis.lines.torch_recording import line_of_caller
 from attentest.targets.adapt.encoders.entering import is_norm
 from attentest.targets.adapt.parameters.building import DISTINCT
 from attentest.targets.adapt.reading import Reading, Unclear, Uncovered
@@ -20,6 +22,7 @@ from attentest.targets.adapt.wrappers.own_norms import IN_TURN, InTurn
 from attentest.targets.models.inferring import Inferred, probe_of
 from attentest.targets.models.probing import SOURCE_LENGTH, TARGET_LENGTH
 from attentest.targets.models.trials import Building
+from attentest.targets.nearest import shown_line
 
 
 def untied(model: nn.Module, shared: Sequence[tuple[str, str, int]]) -> nn.Module:
@@ -67,9 +70,9 @@ def demand_own_norms(built: Building, call: Callable[..., Any], name: str) -> No
 
 
 _MEMORY = (
-    "{0} norms its memory in the layers of its decoder, by the norm of what attends to it ({1}): "
-    "this spec has a memory that its encoder has normed, or none has. Where that is not meant, it "
-    "is a mistake, and --anyway (in Python: anyway=True) judges it."
+    "{0} norms its memory in the layers of its decoder, by the norm of what attends to it "
+    "({1}{2}): this spec has a memory that its encoder has normed, or none has. Where that is not "
+    "meant, it is a mistake, and --anyway (in Python: anyway=True) judges it."
 )
 
 
@@ -90,7 +93,8 @@ def with_own_norms(built: Building, inferred: Inferred, name: str, reading: Read
         counted.close()
     found = list(counted.shared())
     if not reading.anyway and (norm := counted.of_two_inputs()):
-        raise Uncovered(_MEMORY.format(name, norm))
+        at = counted.of_source.get(norm)
+        raise Uncovered(_MEMORY.format(name, norm, f" at {shown_line(at)}" if at else ""))
     if not found or not isinstance(before, Tensor):
         return built
     names = ", ".join(dict.fromkeys(f"{layers}.0.{norm}" for layers, norm, _ in found))
@@ -148,6 +152,7 @@ class CountedNorms:
         self.idle: set[str] = set()
         self.inputs: dict[str, object] = {}
         self.lengths: dict[str, set[int]] = {}
+        self.of_source: dict[str, Place] = {}
         for path, module in model.named_modules():
             if path.rpartition(".")[2].isdigit():
                 self.handles += [
@@ -215,6 +220,8 @@ class CountedNorms:
         shape = getattr(self.inputs[path], "shape", ())
         known = [one for one in shape[:-1] if one in (SOURCE_LENGTH, TARGET_LENGTH)]
         self.lengths.setdefault(path, set()).update(known)
+        if known == [SOURCE_LENGTH] and (at := line_of_caller()):
+            self.of_source.setdefault(path, at)
         if before is not None and before is self.inputs[path]:
             return
         for layer in self.active:
