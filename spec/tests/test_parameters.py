@@ -173,6 +173,19 @@ def test_draws_are_short_decimals_away_from_initial_values(rng: np.random.Genera
         assert not np.all(array == array.flat[0]), name
 
 
+def test_draws_of_large_components_have_the_same_mean_and_deviation() -> None:
+    sizes = BASE.but(source_vocabulary=9, target_vocabulary=9, layers=1)
+    choices = PAPER.but(tying="embeddings")
+    drawn = draw("model", sizes, choices, np.random.default_rng(3), scale=2.0)
+    assert all(drawn[name] is drawn[twin] for name, twin in tied("model", sizes, choices).items())
+    for name, array in drawn.items():
+        gain = name.endswith("gain")
+        deviation = 0.5 if gain else 2 / array.shape[-1] ** 0.5 if array.ndim > 1 else 1
+        assert np.std(array) == pytest.approx(deviation, rel=0.1), name
+        assert np.mean(array) == pytest.approx(float(gain), abs=0.3 * deviation), name
+        assert (np.round(array, 3) == array).all()
+
+
 def test_draws_follow_their_seed_and_scale() -> None:
     def one(seed: int, scale: float = 1.0) -> dict[str, np.ndarray]:
         return draw("feed_forward", BASE, PAPER, np.random.default_rng(seed), scale=scale)

@@ -113,6 +113,24 @@ def test_mistake_of_a_last_step_is_no_pass(tmp_path: Path, right: str, wrong: st
     assert asked_or_broken(tmp_path, "GPT", edited(LAST), right, wrong, FORMULA)
 
 
+LAST_OR_ALL = (
+    "return self.head(self.norm(x))",
+    "x = self.norm(x)\n"
+    "        if targets is None:\n"
+    "            return self.head(x[:, [-1]])\n"
+    "        return self.head(x)",
+)
+
+
+@pytest.mark.proof
+def test_other_logits_where_labels_are_given_are_no_pass(tmp_path: Path) -> None:
+    masked = ("mask = None", "mask = later.triu(1)")
+    code = edited(*LABELS, masked, LAST_OR_ALL)
+    assert broken(adapted(tmp_path, "GPT", code), FORMULA) == []
+    for wrong in ("self.head(x) / 7", "self.head(x.flip(0))"):
+        assert asked_or_broken(tmp_path, "GPT", code, "self.head(x)\n", f"{wrong}\n", FORMULA)
+
+
 @pytest.mark.proof
 def test_mask_that_labels_alone_bring_is_asked_about(tmp_path: Path) -> None:
     labels = edited(*LABELS, ("mask = None", "mask = None if targets is None else later.triu(1)"))

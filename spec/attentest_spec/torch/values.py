@@ -80,7 +80,7 @@ def convert(module: nn.Module, precision: str, device: str) -> nn.Module:
     dtype = torch_dtype(precision)
     if type(module).to is not nn.Module.to:
         return cast_real(module.to(device), dtype)
-    before = dict(module.named_parameters())
+    before = dict(module.named_parameters()) if device == "meta" else {}
     # In one pass over the modules inside, not in one to move and another to cast.
     converted: nn.Module = module._apply(  # type: ignore[no-untyped-call]  # torch leaves it untyped
         lambda one: one.to(device, dtype if one.is_floating_point() else None)

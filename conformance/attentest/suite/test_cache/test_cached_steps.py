@@ -41,7 +41,7 @@ def _formula_in_use(subject: Subject, draw: Draw, size: SizesInUse) -> None:
     matches_reference(build(subject, draw, sizes), program)
 
 
-@check("cache.formula", in_use=at_sizes_in_use(_formula_in_use, WIDE, MANY))
+@check("cache.formula", examples=3, in_use=at_sizes_in_use(_formula_in_use, WIDE, MANY))
 def test_formula(subject: Subject, draw: Draw) -> None:
     sizes = draw_sizes(subject, draw)
     matches_reference(

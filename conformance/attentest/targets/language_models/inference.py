@@ -21,6 +21,7 @@ from attentest.targets.language_models.calling import (
     gives_logits,
 )
 from attentest.targets.language_models.calls.labels import (
+    ONE_ANSWER,
     apart_without_labels,
     may_hide_with_labels,
 )
@@ -271,17 +272,13 @@ def _demand_one_answer(model: nn.Module, call: Call, name: str) -> None:
     """Raise Unclear for a model whose last step is another one without labels."""
     with widened():
         apart = apart_without_labels(model, call)
-    if apart is not None and not apart <= _ONE_ANSWER:  # NaN is another answer
+    if apart is not None and not apart <= ONE_ANSWER:  # NaN is another answer
         raise Unclear(
             f"{name} gives the reference's numbers for all tokens where {call.labels} are given; "
             f"without them, as code that generates calls it, it answers for one token alone, and "
             f"that is not the last of them: the logits differ by {apart:.2g}. Look at what it "
             f"computes where {call.labels} is None."
         )
-
-
-_ONE_ANSWER = 1e-3
-"""Difference in logits of about 1 beyond which two answers are not one, in single precision too."""
 
 
 def _departure(reader: Reader) -> CodePlace | None:

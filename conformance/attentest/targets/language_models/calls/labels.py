@@ -15,6 +15,9 @@ from attentest.targets.language_models.calling import (
 from attentest.targets.language_models.construction.building import PROBE
 from attentest.targets.models.results import parts_of
 
+ONE_ANSWER = 1e-3
+"""Difference in logits of about 1 beyond which two answers are not one, in single precision too."""
+
 
 def may_hide_with_labels(model: nn.Module, call: Call, labels: str) -> bool:
     """Say whether a call with labels hides later tokens, or raises, where `call` has none.

@@ -18,8 +18,10 @@ from attentest.targets.language_models.calling import (
     inputs_of,
     is_causal,
     probe_tokens,
+    with_part,
     with_required_mask,
 )
+from attentest.targets.language_models.calls.labels import ONE_ANSWER, apart_without_labels
 from attentest.targets.language_models.construction.building import PROBE, Building, building
 from attentest.targets.language_models.mistaken import is_meant_to_continue
 from attentest.targets.language_models.ordering import with_order
@@ -76,7 +78,10 @@ def building_of_last_steps(thing: Callable[..., Any], name: str, reading: Readin
     """Return how a model that returns one step is built; Unclear where it returns others."""
     built = building(thing, name, reading)
     model = probe_of(built, probe_sizes(built))
-    plain = arguments_of(model, name, reading).plain
+    arguments = arguments_of(model, name, reading)
+    plain = arguments.plain
+    if arguments.labels and _differs_with(model, replace(plain, labels=arguments.labels)):
+        raise Unclear(f"{name} returns other logits where {arguments.labels} are given.")
     _, results = _called(model, plain, name)
     rows, vocabulary = len(probe_tokens()), PROBE.target_vocabulary
     shapes = [(rows, vocabulary), (rows, 1, vocabulary)]
@@ -91,6 +96,14 @@ def building_of_last_steps(thing: Callable[..., Any], name: str, reading: Readin
         space={**built.space, EveryStep.__name__: EveryStep},
         doubts=(*built.doubts, LAST.format(name)),
     )
+
+
+def _differs_with(model: nn.Module, call: Call) -> bool:
+    """Say whether a `call` with labels returns other logits of the last token than one without."""
+    with widened():
+        labelled = with_part(model, call)
+        apart = apart_without_labels(model, labelled) if isinstance(labelled, Call) else None
+    return apart is not None and not apart <= ONE_ANSWER  # NaN is another answer
 
 
 def _called(model: nn.Module, plain: Call, name: str) -> tuple[Call, list[Part]]:
