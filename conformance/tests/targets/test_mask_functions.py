@@ -123,3 +123,34 @@ def test_written_adapter_of_both_sides_judges_as_the_inferred_one(tmp_path, name
     slugs = ["masks.padding-keeps-exactly-real-tokens", "masks.causal-blocks-future"]
     report = attentest.check(f"{file}:backend", clauses=slugs)
     assert report.conforms, str(report)
+
+
+OF_LENGTHS = """
+import torch
+
+
+def get_mask_from_lengths(lengths, longest=None):
+    \"\"\"Return a mask (B, T), WORDS.\"\"\"
+    longest = longest or int(lengths.max())
+    return torch.arange(longest, device=lengths.device)[None] >= lengths[:, None]
+"""
+
+
+@pytest.mark.parametrize(
+    "words",
+    ["padded elements are True. Use x.masked_fill_(mask, 0) for the masking", "for padding"],
+)
+def test_mask_of_which_true_hides_conforms(tmp_path, words):
+    (tmp_path / "own.py").write_text(OF_LENGTHS.replace("WORDS", words))
+    bench = Bench.for_status(attentest.adapted(f"{tmp_path / 'own.py'}:get_mask_from_lengths"))
+    found = {judge(bench, one).status.value for one in select(bench.backend.components)}
+    assert found <= {"pass", "absent"}
+
+
+def test_mask_that_is_the_contrary_of_its_documentation_is_a_question(tmp_path):
+    (tmp_path / "own.py").write_text(OF_LENGTHS.replace("WORDS", "real tokens are True"))
+    target = f"{tmp_path / 'own.py'}:get_mask_from_lengths"
+    with pytest.raises(Unclear, match="By its documentation, True or 1 may be attended"):
+        attentest.adapted(target)
+    bench = Bench.for_status(attentest.adapted(target, mask="keep"))
+    assert judge(bench, "masks.padding-keeps-exactly-real-tokens").status == "violation"

@@ -219,7 +219,19 @@ _UNHIDDEN = r"\b(not|non|un)[- ]?(be )?(mask|pad|block|ignor|hidden|exclud)\w*"
 _ADDITIVE = r"\badditive\b|added to (the )?(attention )?(scores|logits)|-\s*inf"
 # What is said of one value ends where another value is named.
 _LINK = rf"(?:(?!{_TRUE}|{_FALSE})[^.;,\n]){{0,45}}?"
+_NAMED = r"\w*( (position|token|element|entr|key|value|place|word|step|frame|one)\w*)?"
+_SET = r" (is|are|be|get|has|have|=) ((the )?value |set to |marked (as |with |by )?)?"
+_PADDED_ARE = r"\b(pad|masked|hidden|ignored|blocked|excluded|invalid)" + _NAMED + _SET
+_REAL_ARE = r"\b(valid|real|visible|actual|kept)" + _NAMED + _SET
+_FILL = re.compile(r"\w*(masked_)?fill_?\([^)]*\)?")
+"""Code that fills: its numbers are not those of the mask."""
+
 _BY_WORDS = (
+    # "padded elements are True"; of "real tokens are 1 and pads are 0" the middle says nothing.
+    (_PADDED_ARE + _TRUE, "blocks"),
+    (_PADDED_ARE + _FALSE, "keep"),
+    (_REAL_ARE + _TRUE, "keep"),
+    (_REAL_ARE + _FALSE, "blocks"),
     # What is hidden comes first: "may not be attended" holds the word for the contrary.
     (_TRUE + _LINK + _HIDDEN, "blocks"),
     (_FALSE + _LINK + _HIDDEN, "keep"),
@@ -241,7 +253,8 @@ def meanings_by_words(
     """
     if is_length(argument):
         return ("lengths",), "name"
-    plain = re.sub(_UNHIDDEN, "visible", _OTHER_SCRIPT.sub(", ", words.lower()))
+    plain = _FILL.sub("", _OTHER_SCRIPT.sub(", ", words.lower()))
+    plain = re.sub(_UNHIDDEN, "visible", plain)
     lines = [line for line in re.split(r"[\n;.]\s", plain) if re.search(about, line)]
     own = [line for line in lines if _names(argument, line)]
     lines = [

@@ -123,12 +123,33 @@ def making(probe: Probe, code: Code, reading: Reading) -> Making:
     ways = [one for one in ways if not (one.assumed and reading.strict)]
     for way, meaning in product(ways, meanings or _READ):
         tried = Maker(_adapter(code, way), meaning, way.cut)
-        pad = next((one for one in _pads(way) if _right(probe, tried, way, one)), None)
+        pad = _pad_of(probe, tried, way)
         if pad is not None:
             how = f"by its {source}" if source else "as a probing call shows"
             how = "as you say" if source == "you" else how
             return _making(tried, way, f"what it makes: {_WORDS[meaning]} ({how})", pad, reading)
+    if source == "documentation":
+        _demand_no_contrary(probe, code, ways, meanings)
     return _wrong(probe, code, [one for one in ways if not one.assumed], meanings)
+
+
+def _pad_of(probe: Probe, made: Maker, way: Giving) -> int | None:
+    """Return the pad id under which a function makes the mask of the spec, None for no id."""
+    return next((one for one in _pads(way) if _right(probe, made, way, one)), None)
+
+
+def _demand_no_contrary(
+    probe: Probe, code: Code, ways: Sequence[Giving], meanings: Sequence[str]
+) -> None:
+    """Raise Unclear where a mask is right, if its entries mean what the documentation denies."""
+    for way, other in product(ways, (one for one in _READ if one not in meanings)):
+        if _pad_of(probe, Maker(_adapter(code, way), other, way.cut), way) is not None:
+            meant = meanings[0]
+            raise Unclear(
+                f"By its documentation, {_WORDS[meant]} in the mask that {code.name} makes, and a "
+                f"probing call shows one where {_WORDS[other]}. Say which one is meant: --set "
+                f"mask={meant} or --set mask={other} (in Python: mask='{meant}')."
+            )
 
 
 def _making(made: Maker, way: Giving, said: str, pad: int, reading: Reading) -> Making:
