@@ -37,7 +37,7 @@ from attentest.targets.adapt.recognise import (
     scaled_table,
 )
 from attentest.targets.adapt.unspecified import scores
-from attentest.targets.adapt.unspecified.added_positions import demand_rows_alone
+from attentest.targets.adapt.unspecified.added_positions import demand_positions, demand_rows_alone
 from attentest.targets.adapt.unspecified.branches import (
     LAYERS,
     STACKS,
@@ -100,6 +100,7 @@ def question(
         demand_kept_masks(code.name, code.thing, probe.built)
         demand_polarity(code, probe, adapter, reading)
         demand_order(code, probe, adapter, reading)
+        demand_positions(code.name, probe, adapter, reading)
     return asked
 
 

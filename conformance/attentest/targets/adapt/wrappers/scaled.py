@@ -105,8 +105,11 @@ def scaled_input(probe: Probe, adapter: Adapter) -> str:
     root = ", the root of d_model" if abs(factor - sqrt(SIZES.d_model)) <= LOOSE else ""
     fixed = not isinstance(probe.built, nn.Module) or not list(probe.built.parameters())
     still = {name: torch.zeros_like(value) for name, value in probe.given(adapter).items()}
-    table = probe.called(adapter, still)
-    named = other_table(to_array(table[0])) if fixed and isinstance(table, torch.Tensor) else ""
+    called = probe.called(adapter, still)
+    table = called if fixed and isinstance(called, torch.Tensor) else None
+    if table is not None and not table.any():
+        return f"it multiplies its input by {factor:.4g}{root}, and adds no positions to it"
+    named = "" if table is None else other_table(to_array(table[0]))
     return (
         f"it multiplies its input by {factor:.4g}{root}: it is the scale of the embedding and the "
         f"positional encoding in one{named}"
