@@ -53,6 +53,7 @@ from attentest.targets.language_models.steps.one_by_one import (
 )
 from attentest.targets.language_models.surrounded.batches import of_batch
 from attentest.targets.language_models.surrounded.filled import filled_up
+from attentest.targets.language_models.surrounded.one_text import of_one_text
 from attentest.targets.language_models.surrounded.sections import in_sections, is_in_sections
 from attentest.targets.language_models.surrounded.set_up import with_set_up
 from attentest.targets.language_models.tables import section_of, table_of
@@ -116,7 +117,11 @@ def called(
                 return said, arguments, with_training(model, switched[0])
             steps = one_by_one(model, arguments)
             if steps is None:
-                others = with_equal_heads(built, question), filled_up(built, model, arguments.plain)
+                others = (
+                    of_one_text(built, model, arguments.plain),
+                    with_equal_heads(built, question),
+                    filled_up(built, model, arguments.plain),
+                )
                 for other in () if reading.strict else filter(None, others):
                     with suppress(Unclear):
                         return called(thing, name, reading, lambda *_, own=other: own)

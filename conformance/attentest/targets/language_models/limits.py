@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from attentest.results.text import summary
-from attentest.targets.adapt.limits import is_random_in_training
+from attentest.targets.adapt.assumptions.randomness import is_random_in_training
 from attentest.targets.adapt.parameters.inner_widths import (
     ROUNDING_WIDTHS,
     InnerWidth,
