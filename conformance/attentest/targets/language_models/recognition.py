@@ -22,7 +22,7 @@ from attentest.targets.language_models.construction.building import PROBE
 from attentest.targets.language_models.construction.makers import NAMED, makes_language_models
 from attentest.targets.language_models.construction.parts import parts_near
 from attentest.targets.language_models.inference import called
-from attentest.targets.language_models.mistaken import means_order
+from attentest.targets.language_models.mistaken import is_continued, means_order
 from attentest.targets.language_models.probing import probe_of
 from attentest.targets.signatures import source_of
 
@@ -73,7 +73,7 @@ def is_language_model(thing: Any, reading: Reading, name: str) -> bool:
     if named or is_causal(model, call):
         return True
     goes_on = means_order(model, thing) or bool(cache_argument(model))  # or by a mask that is given
-    goes_on = goes_on or _FAMILIES.match(squashed(own)) is not None
+    goes_on = goes_on or _FAMILIES.match(squashed(own)) is not None or is_continued(thing)
     return goes_on and not fills
 
 
