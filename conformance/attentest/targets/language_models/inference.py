@@ -30,6 +30,7 @@ from attentest.targets.language_models.construction.building import PROBE, Build
 from attentest.targets.language_models.construction.mixtures import without_mixtures
 from attentest.targets.language_models.construction.norms_in_turn import with_own_norms
 from attentest.targets.language_models.construction.settings import SHARED_HEADS
+from attentest.targets.language_models.construction.unit_factors import with_unit_factors
 from attentest.targets.language_models.differing import OWN, own_choices
 from attentest.targets.language_models.fixed_rows import with_free_rows
 from attentest.targets.language_models.mistaken import (
@@ -198,7 +199,11 @@ def infer(
             and not may_hide_with_labels(probe_of(built, sizes), call, arguments.labels),
         )
         if read is None:
-            raise question
+            factored = None if reading.strict else with_unit_factors(built)
+            with suppress(Unclear):
+                if factored is not None:
+                    return infer(thing, name, reading, lambda *_: factored)
+            raise built.otherwise or question
         found, mistaken, line = read
         begun = line or begun
     if (held := section_of(found.views)) and not is_in_sections(built):

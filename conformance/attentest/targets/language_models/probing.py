@@ -125,9 +125,10 @@ def probe_sizes(built: Building) -> Sizes:
 
     Without that number the shapes of its projections may show one head of keys.
     """
+    sizes = PROBE if built.otherwise is None else PROBE.but(layers=1)
     if "kv_heads" in built.known:
-        return PROBE
-    return PROBE.but(kv_heads=int(has_one_key_head(built)))
+        return sizes
+    return sizes.but(kv_heads=int(has_one_key_head(built)))
 
 
 def has_one_key_head(built: Building) -> bool:

@@ -18,7 +18,7 @@ from attentest.targets.adapt.components import part_named, squashed
 from attentest.targets.adapt.names import HEAD_WIDTH, KEY_HEADS
 from attentest.targets.adapt.objects.settings import settings_near
 from attentest.targets.adapt.probing import undisturbed
-from attentest.targets.adapt.reading import Attempt, Reading, Unclear
+from attentest.targets.adapt.reading import Reading, Unclear
 from attentest.targets.constants.copies import copied
 from attentest.targets.constants.models import assumed_of, size_constants
 from attentest.targets.kernels import demand_runnable
@@ -29,7 +29,7 @@ from attentest.targets.language_models.construction.classes import (
     has_own_settings,
     kept_of,
 )
-from attentest.targets.language_models.construction.failing import failure_at
+from attentest.targets.language_models.construction.failing import failure_at, question_of
 from attentest.targets.language_models.construction.memos import without_memos
 from attentest.targets.language_models.construction.plain_values import assumed_of as value_assumed
 from attentest.targets.language_models.construction.plain_values import (
@@ -109,6 +109,7 @@ class Building:
 
     `doubts` are sentences on it that may be wrong, `maker` is the function that it calls where that
     is not the class itself. `around` are the choices of what is put around code that is a part.
+    A model of one block has the question that is asked `otherwise`, where it is none.
     """
 
     expression: str
@@ -117,6 +118,7 @@ class Building:
     maker: Callable[..., Any] | None = None
     around: tuple[str, ...] = ()
     rows: int | None = None
+    otherwise: Unclear | None = None
 
     def __call__(self, sizes: Sizes) -> Any:
         """Build at `sizes`."""
@@ -159,13 +161,12 @@ def building(thing: Callable[..., Any], name: str, reading: Reading) -> Building
     named = f"{' and '.join(options.unknown)} {'is' if len(options.unknown) == 1 else 'are'}"
     unknown = f" Nothing says what {named}." if options.unknown else ""
     unknown += parts.parts_offered(thing, options.unknown) + named_builders(thing)
-    raise Unclear(
-        f"{name} could not be built as a decoder-only model.{unknown}{tried} Say what an argument "
-        f"is with --argument SIZE=NAME ({', '.join((*_FREE, 'kv_heads'))}), or fix one with "
-        f"--give NAME=VALUE (in Python: arguments={{SIZE: NAME}}, given={{NAME: VALUE}}).",
-        attempts=[Attempt(given={one: -1}) for one in options.unknown if "pad" in one.lower()],
-        built=True,
-    )
+    question = question_of(name, f"{unknown}{tried}", (*_FREE, "kv_heads"), options.unknown)
+    for one in [] if reading.strict else expressions[:2]:
+        alone = Building(one, space, (*said, ONE_BLOCK), otherwise=question)
+        if not failure_of(alone):
+            return alone
+    raise question
 
 
 def space_of(thing: Callable[..., Any], name: str, reading: Reading) -> dict[str, Any]:
@@ -240,7 +241,11 @@ def _makes(built: Building, thing: Any) -> bool:
 
 def failure_of(built: Building) -> str:
     """Return why `built` cannot be what is meant, "" where it can."""
-    return failure_at(built, built.known, PROBE, NEEDED)
+    needed = [one for one in NEEDED if one != "layers" or built.otherwise is None]
+    return failure_at(built, built.known, PROBE, needed)
+
+
+ONE_BLOCK = "assumed that it is a model of one block, as nothing says how many: it is judged so"
 
 
 class Options:

@@ -7,6 +7,7 @@ from torch import nn
 
 from attentest.results.text import summary
 from attentest.targets.adapt.probing import undisturbed
+from attentest.targets.adapt.reading import Attempt, Unclear
 from attentest.targets.language_models.construction.code import words_on_one_layer
 from attentest.targets.language_models.construction.settings import NO_INNER
 from attentest_spec import Sizes
@@ -34,10 +35,25 @@ def failure_at(
     if missing:
         one_head = ", as in a model of one head, whose parts can be judged" * ("heads" in missing)
         return f"nothing in it is {' and '.join(missing)}{one_head}"
-    if len(list(deeper.parameters())) <= len(list(module.parameters())):
+    flat = len(list(deeper.parameters())) <= len(list(module.parameters()))
+    if flat and "layers" in needed:
         return f"a third layer adds no parameters{words_on_one_layer(deeper, layers=3)}"
     wide = [one for one in shapes if one & {sizes.d_ff, 2 * sizes.d_ff}]
     packed = any(one.dim() > 2 for one in module.parameters())  # as those of all experts are
     if "d_ff" in known and len(wide) < 2 and not packed:  # one may be a table of positions
         return NO_INNER
     return ""
+
+
+def question_of(name: str, tried: str, sizes: Sequence[str], unknown: Sequence[str]) -> Unclear:
+    """Return the question about a model that no expression builds; `tried` are words on them.
+
+    `sizes` are the names of those that an argument may be, and nothing says what `unknown` are.
+    """
+    return Unclear(
+        f"{name} could not be built as a decoder-only model.{tried} Say what an argument is with "
+        f"--argument SIZE=NAME ({', '.join(sizes)}), or fix one with --give NAME=VALUE (in Python: "
+        f"arguments={{SIZE: NAME}}, given={{NAME: VALUE}}).",
+        attempts=[Attempt(given={one: -1}) for one in unknown if "pad" in one.lower()],
+        built=True,
+    )
