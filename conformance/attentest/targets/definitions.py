@@ -133,9 +133,13 @@ def _reason(node: ast.ClassDef, failure: BaseException, left: Mapping[int, str])
 
 
 def _is_module(node: ast.ClassDef, others: Collection[str]) -> bool:
-    """Say whether a class is made of `Module`, or of one of the `others`."""
+    """Say whether a class is made of a class of modules by its name, or of one of the `others`."""
     bases = [getattr(one, "attr", getattr(one, "id", "")) for one in node.bases]
-    return any(one == "Module" or one in others for one in bases)
+    return any(one.endswith(_MODULES) or one in others for one in bases)
+
+
+_MODULES = ("Module", "PreTrainedModel")
+"""Last words of the names of classes of modules: libraries have their own."""
 
 
 def _modules(module: ModuleType) -> Iterator[type]:

@@ -3,6 +3,9 @@
 import pytest
 from mistaken_code import adapted, broken, edited
 
+from attentest.targets.definitions import UNDEFINED
+from attentest.targets.file_modules import load
+
 CODE = """
 from dataclasses import dataclass
 
@@ -40,3 +43,29 @@ def test_class_that_needs_the_missing_name_is_not_defined(tmp_path):
     used = edited(CODE, ("settings: Settings | None = None", "settings=Settings()"))
     with pytest.raises(Exception, match=r"no_such_file|Settings|FeedForward"):
         adapted(tmp_path, "FeedForward", used)
+
+
+LIBRARIES = """
+import no_such_lightning as L
+from torch import nn
+
+
+class FeedForward(nn.Module):
+    def __init__(self, d_model, d_ff):
+        super().__init__()
+        self.up, self.down = nn.Linear(d_model, d_ff), nn.Linear(d_ff, d_model)
+
+    def forward(self, x):
+        return self.down(self.up(x).relu())
+
+
+class GPT(L.LightningModule):
+    pass
+"""
+
+
+@pytest.mark.parametrize("base", ["L.LightningModule", "L.GPT2PreTrainedModel"])
+def test_model_whose_base_cannot_be_imported_is_listed_as_not_defined(tmp_path, base):
+    file = tmp_path / "own.py"
+    file.write_text(edited(LIBRARIES, ("L.LightningModule", base)))
+    assert "GPT" in vars(load(file))[UNDEFINED]
