@@ -5,9 +5,9 @@ from typing import Any
 
 import torch
 from torch import nn
-from torch.utils._python_dispatch import TorchDispatchMode
 
 from attentest.targets.adapt.probing import undisturbed
+from attentest_spec.torch.flops import OperationMode
 
 
 def is_random_in_training(module: nn.Module, answer: Callable[[], object]) -> bool:
@@ -28,10 +28,13 @@ _RARE_DRAWS = 60
 """Calls of a module that draws random numbers: few of them change an output at a small rate."""
 
 
-class _Draws(TorchDispatchMode):
-    """Whether an operation draws random numbers."""
+class _Draws(OperationMode):
+    """Notes whether an operation draws random numbers."""
 
-    seen = False
+    def __init__(self) -> None:
+        """Begin with none that does."""
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.seen = False
 
     def __torch_dispatch__(
         self, func: Any, types: Any, args: Sequence[Any] = (), kwargs: Any = None
@@ -44,7 +47,7 @@ class _Draws(TorchDispatchMode):
 def _answer_and_draws(answer: Callable[[], object], seed: int) -> tuple[object, bool]:
     """Return an answer under a `seed`, and whether it draws random numbers."""
     torch.manual_seed(seed)
-    with _Draws() as draws:  # type: ignore[no-untyped-call]
+    with _Draws() as draws:
         found = answer()
     return found, draws.seen
 

@@ -1,11 +1,11 @@
 """Fields and arguments that nothing says, with the values that the files around the model write."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from attentest.targets.constants.written import value_written
 
-Read = Callable[[Mapping[str, str]], tuple[str, Sequence[str]]]
+Read = Callable[[Mapping[str, str]], tuple[str, list[str]]]
 """Returns an expression with some fields by name, and the fields that nothing says."""
 
 
@@ -26,8 +26,8 @@ def written(thing: Any, names: Collection[str]) -> tuple[dict[str, str], tuple[s
 
 
 def with_written(
-    thing: Any, read: Read, code: str, missing: Sequence[str]
-) -> tuple[str, Sequence[str], Sequence[str]]:
+    thing: Any, read: Read, code: str, missing: list[str]
+) -> tuple[str, list[str], list[str]]:
     """Return the expression of settings with written values for what is `missing`.
 
     `code` is the expression without them. The last value are the assumptions.
