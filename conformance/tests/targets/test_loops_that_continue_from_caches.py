@@ -80,3 +80,57 @@ def test_wrong_steps_that_a_loop_makes_in_another_way_are_a_question(tmp_path):
     ):
         (tmp_path / "own.py").write_text(edited(CODE, WRONG, other))
         assert "continued from a cache" in asked(f"{tmp_path / 'own.py'}:GPT")
+
+
+IN_PLACE = (
+    (
+        "class Block(nn.Module):",
+        "class KVCache:\n    def __init__(self):\n        self.held = None\n\n"
+        "    def append(self, k, v):\n"
+        "        if self.held is not None:\n"
+        "            k, v = torch.cat([self.held[0], k], 2), torch.cat([self.held[1], v], 2)\n"
+        "        self.held = k, v\n        return k, v\n\n\nclass Block(nn.Module):",
+    ),
+    (
+        "            k, v = torch.cat([past[0], k], 2), torch.cat([past[1], v], 2)\n",
+        "            k, v = past.append(k, v)\n",
+    ),
+    ("past_key_values[0][0].shape[2]", "past_key_values[0].length()"),
+    (
+        "        self.held = k, v\n",
+        "        self.held = k, v\n        self.count = k.shape[2]\n",
+    ),
+    (
+        "    def append(",
+        "    def length(self):\n        return 0 if self.held is None else self.count\n\n"
+        "    def append(",
+    ),
+    (
+        "        past = None\n",
+        "        past = [KVCache() for _ in self.blocks]\n        next_token = tokens\n",
+    ),
+    ("            given = tokens if past is None else tokens[:, -1:]\n", ""),
+    (
+        "            logits, new = self(given, past_key_values=past, use_cache=True)\n"
+        "            past = new\n"
+        "            tokens = torch.cat([tokens, logits[:, -1:].argmax(-1)], 1)\n",
+        "            logits = self(next_token, past_key_values=past)\n"
+        "            next_token = logits[:, -1:].argmax(-1)\n"
+        "            tokens = torch.cat([tokens, next_token], 1)\n",
+    ),
+    ("past_key_values=None, use_cache=False", "past_key_values=None"),
+    ("return (logits, kept) if use_cache else logits", "return logits"),
+)
+WRONG_IN_PLACE = ("torch.cat([self.held[0], k], 2)", "torch.cat([0.7 * self.held[0], k], 2)")
+
+
+def test_wrong_steps_that_change_a_cache_are_reported(tmp_path):
+    right = edited(CODE, *IN_PLACE)
+    assert broken(adapted(tmp_path, "GPT", right), STEPS) == []
+    assert broken(adapted(tmp_path, "GPT", edited(right, WRONG_IN_PLACE)), STEPS)
+
+
+def test_wrong_steps_without_a_loop_are_a_question(tmp_path):
+    other = ("self(next_token, past_key_values=past)", "self(tokens, past_key_values=past)")
+    (tmp_path / "own.py").write_text(edited(CODE, *IN_PLACE, WRONG_IN_PLACE, other))
+    assert "continued from a cache" in asked(f"{tmp_path / 'own.py'}:GPT")

@@ -20,7 +20,11 @@ def is_continued_so(thing: type, cached: Cached, tokens: str) -> bool:
     It gives the cache and the switch that asks for it, besides the `tokens`, and nothing else; the
     last token alone; and the cache that the call before has returned at the same place.
     """
-    if type(cached.part) is not int or cached.counted or cached.places or cached.mask:
+    if cached.counted or cached.places or cached.mask:
+        return False
+    if cached.in_place:
+        return _is_changed_so(thing, cached, tokens)
+    if type(cached.part) is not int:
         return False
     allowed = {cached.argument, cached.flag, tokens}
     for loop in _functions(thing):
@@ -34,6 +38,22 @@ def is_continued_so(thing: type, cached: Cached, tokens: str) -> bool:
                 again = new and (new == kept.id or (kept.id, new) in names)
                 if again and _is_last(given.get(tokens, *call.args[:1]), names):
                     return True
+    return False
+
+
+def _is_changed_so(thing: type, cached: Cached, tokens: str) -> bool:
+    """Say whether a loop gives its calls one cache of the class that `cached` begins with."""
+    made = re.search(r"\b(\w+)\(", cached.start)
+    allowed = {cached.argument, cached.flag, tokens}
+    for loop in _functions(thing) if made else ():
+        names = _assigned(loop)
+        for call in [one for one in ast.walk(loop) if isinstance(one, ast.Call)]:
+            given = {one.arg: one.value for one in call.keywords}
+            kept = getattr(given.get(cached.argument), "id", "")
+            plain = ast.unparse(call.func) in _CALLED and given.keys() <= allowed
+            begun = any(made and f"{made[1]}(" in code for name, code in names if name == kept)
+            if plain and begun and _is_last(given.get(tokens, *call.args[:1]), names):
+                return True
     return False
 
 
@@ -54,9 +74,16 @@ def _results(loop: ast.AST) -> Iterator[tuple[ast.Tuple, ast.Call]]:
 
 
 def _is_last(given: ast.expr | None, names: set[tuple[str, str]]) -> bool:
-    """Say whether what is `given` to a step is the last token, by what `names` are assigned."""
+    """Say whether what is `given` to a step is the last token, by what `names` are assigned.
+
+    A text to which the next token is joined is all of it.
+    """
     own = "" if given is None else ast.unparse(given)
-    return any(map(_LAST_TOKEN.search, [own, *(code for name, code in names if name == own)]))
+    held = [own, *(code for name, code in names if name == own)]
+    return any(_LAST_TOKEN.search(one) and not _JOINED.search(one) for one in held)
+
+
+_JOINED = re.compile(r"\b(cat|concat|hstack|append)\(")
 
 
 def _assigned(loop: ast.AST) -> set[tuple[str, str]]:
