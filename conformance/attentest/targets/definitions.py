@@ -7,6 +7,7 @@ import __future__
 
 import ast
 import inspect
+import re
 import sys
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
@@ -135,11 +136,11 @@ def _reason(node: ast.ClassDef, failure: BaseException, left: Mapping[int, str])
 def _is_module(node: ast.ClassDef, others: Collection[str]) -> bool:
     """Say whether a class is made of a class of modules by its name, or of one of the `others`."""
     bases = [getattr(one, "attr", getattr(one, "id", "")) for one in node.bases]
-    return any(one.endswith(_MODULES) or one in others for one in bases)
+    return any(_MODULES.search(one) or one in others for one in bases)
 
 
-_MODULES = ("Module", "PreTrainedModel")
-"""Last words of the names of classes of modules: libraries have their own."""
+_MODULES = re.compile(r"((?<!Data)Module|PreTrainedModel)$")
+"""Last words of the names of classes of modules: libraries have their own, and others of data."""
 
 
 def _modules(module: ModuleType) -> Iterator[type]:

@@ -69,3 +69,9 @@ def test_model_whose_base_cannot_be_imported_is_listed_as_not_defined(tmp_path, 
     file = tmp_path / "own.py"
     file.write_text(edited(LIBRARIES, ("L.LightningModule", base)))
     assert "GPT" in vars(load(file))[UNDEFINED]
+
+
+def test_data_of_a_library_that_cannot_be_imported_are_no_model(tmp_path):
+    file = tmp_path / "own.py"
+    file.write_text(edited(LIBRARIES, ("L.LightningModule", "L.LightningDataModule")))
+    assert "GPT" not in vars(load(file))[UNDEFINED]

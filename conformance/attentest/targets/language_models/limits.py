@@ -162,6 +162,8 @@ def _inner(built: Building, inner: int) -> InnerWidth:
     """
     ratio, tried = Fraction(inner, PROBE.d_model), (48, 60, 84, 192)
     sizes = {width: _matrix_sizes(built, PROBE.but(d_model=width)) for width in tried}
+    for width in (64, 80):  # no thirds of these are whole: a product is rounded there
+        sizes[width] = _matrix_sizes(built, PROBE.but(d_model=width, heads=4))
     known = {width: held for width, held in sizes.items() if held}
     other = [w for w, held in known.items() if not held & {int(ratio * w), 2 * int(ratio * w)}]
     if not other and len(known) > 1:
@@ -185,7 +187,8 @@ def _single_inner_widths(built: Building) -> dict[int, int]:
         known = {PROBE.target_vocabulary, PROBE.max_length, *(n * width for n in (1, 2, 3))}
         found[width] = sorted(_matrix_sizes(built, sizes) - known)
     packed = {width: one[0] for width, one in found.items() if _is_packed(one)}
-    return packed or {width: one[0] for width, one in found.items() if len(one) == 1}
+    single = {width: one[0] for width, one in found.items() if len(one) == 1}
+    return packed if len(packed) > len(single) else single
 
 
 def _is_packed(sizes: list[int]) -> bool:
