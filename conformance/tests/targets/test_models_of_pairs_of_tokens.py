@@ -1,11 +1,14 @@
 """Models of pairs of tokens, which are one table: no decoder-only model with layers."""
 
+import sys
+
 import pytest
 from mistaken_code import asked
 
 from attentest.targets.adapt.reading import Reading
 from attentest.targets.file_modules import load
 from attentest.targets.language_models.recognition import is_language_model
+from attentest.targets.models.recognition import Recognition
 
 CODE = """
 import torch
@@ -49,6 +52,8 @@ def test_table_of_pairs_of_tokens_is_no_decoder_only_model(tmp_path, name):
     (tmp_path / "own.py").write_text(CODE)
     thing = vars(load(tmp_path / "own.py"))[name]
     assert not is_language_model(thing, Reading(), name)
+    facts = Recognition(sys.modules[thing.__module__]).facts("BigramLanguageModel", thing)
+    assert facts["component"] == ""
 
 
 def test_model_with_a_head_and_no_layers_is_still_asked_about(tmp_path):

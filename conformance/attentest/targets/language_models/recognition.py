@@ -58,7 +58,7 @@ def is_language_model(thing: Any, reading: Reading, name: str) -> bool:
     own = name or thing.__name__
     if component_named(own) not in ("", "model", "decoder") or not takes_tokens_alone(thing):
         return False
-    if _is_table(thing):
+    if is_table(thing):
         return False
     fills = _MASKED.search(squashed(own)) is not None
     named = NAMED.search(squashed(own)) is not None and not fills
@@ -85,7 +85,7 @@ _MADE = re.compile(r"\bnn\.(?!init\b|functional\b|Module\b|Parameter\b)(\w+)\(")
 """A call of a class of torch in a source."""
 
 
-def _is_table(thing: type[nn.Module]) -> bool:
+def is_table(thing: type[nn.Module]) -> bool:
     """Say whether a class makes tables alone, as a model of pairs of tokens: it has no layers."""
     tree = ast.parse(textwrap.dedent(_source(thing)))
     made = set(_MADE.findall(ast.unparse(tree)))
