@@ -1,5 +1,6 @@
 """Steps with a cache that are wrong: a loop of the file shows that they are called so."""
 
+import pytest
 from mistaken_code import adapted, asked, broken, edited
 
 CODE = """
@@ -72,6 +73,7 @@ def test_right_steps_conform(tmp_path):
     assert broken(adapted(tmp_path, "GPT", CODE), STEPS) == []
 
 
+@pytest.mark.proof
 def test_wrong_steps_that_a_loop_makes_in_another_way_are_a_question(tmp_path):
     for other in (
         ("past is None else tokens[:, -1:]", "past is None else tokens"),
@@ -124,6 +126,7 @@ IN_PLACE = (
 WRONG_IN_PLACE = ("torch.cat([self.held[0], k], 2)", "torch.cat([0.7 * self.held[0], k], 2)")
 
 
+@pytest.mark.proof
 def test_wrong_steps_that_change_a_cache_are_reported(tmp_path):
     right = edited(CODE, *IN_PLACE)
     assert broken(adapted(tmp_path, "GPT", right), STEPS) == []

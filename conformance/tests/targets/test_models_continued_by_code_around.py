@@ -56,6 +56,7 @@ def go_on(model, tokens, count):
 FORMULA = "language_model.formula"
 
 
+@pytest.mark.proof
 def test_model_that_code_around_continues_has_to_hide_later_tokens(tmp_path):
     (tmp_path / "story.py").write_text(GOING_ON)
     backend = adapted(tmp_path, "StoryModel", CODE)
