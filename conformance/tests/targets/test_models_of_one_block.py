@@ -76,3 +76,16 @@ def test_model_of_two_blocks_that_nothing_counts_is_the_question_of_before(tmp_p
     )
     (tmp_path / "own.py").write_text(two)
     assert "nothing in it is layers" in asked(f"{tmp_path / 'own.py'}:MiniGPT")
+
+
+def test_block_that_all_layers_share_is_no_model_of_one_block(tmp_path):
+    shared = edited(
+        CODE,
+        ("heads, context)", "heads, layers, context)"),
+        (
+            "self.block = Block(width, heads)",
+            "self.block = nn.Sequential(*[Block(width, heads)] * layers)",
+        ),
+    )
+    (tmp_path / "own.py").write_text(shared)
+    assert "share all parameters" in asked(f"{tmp_path / 'own.py'}:MiniGPT")

@@ -164,7 +164,7 @@ def building(thing: Callable[..., Any], name: str, reading: Reading) -> Building
     question = question_of(name, f"{unknown}{tried}", (*_FREE, "kv_heads"), options.unknown)
     for one in [] if reading.strict else expressions[:2]:
         alone = Building(one, space, (*said, ONE_BLOCK), otherwise=question)
-        if not failure_of(alone):
+        if "layers" not in alone.known and not failure_of(alone):
             return alone
     raise question
 

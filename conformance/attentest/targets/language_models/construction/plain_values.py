@@ -15,6 +15,7 @@ from attentest.targets.language_models.argument_names import caches_named
 from attentest.targets.language_models.construction.code import only_stored, tree_of
 from attentest.targets.language_models.construction.usual_values import USUAL
 from attentest.targets.models.configurations import is_usually_on
+from attentest.targets.signatures import source_of
 
 CAUSAL = ("causal", "iscausal")
 """Names of the switch that hides later tokens, which a decoder-only model does."""
@@ -88,7 +89,8 @@ def value_unread(thing: Any, own: str, parameter: inspect.Parameter, top: Any) -
         return None
     if only_stored(thing, own):
         return "None"
-    if thing is top:
+    source = source_of(inspect.getmodule(top))
+    if thing is top or re.search(rf"\.{own}\b|[\"']{own}[\"']", source):
         return None
     counted = parameter.annotation in (int, "int") and _TRAINING.search(own.lower())
     return "1" if counted else _UNREAD.get(parameter.annotation)
