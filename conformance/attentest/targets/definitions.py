@@ -7,6 +7,7 @@ import __future__
 
 import ast
 import inspect
+import re
 import sys
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
@@ -91,8 +92,7 @@ def run_definitions(
             left[node.lineno] = ""
         else:
             try:
-                code = compile(ast.Module([node], []), file, "exec", flags, dont_inherit=True)
-                exec(code, space)
+                _run(node, file, flags, space)
             except (Exception, SystemExit) as failure:  # code that a user wrote may raise anything
                 first = first or failure
                 left[node.lineno] = summary(failure)
@@ -103,6 +103,23 @@ def run_definitions(
     kept = _modules(module) if module.__name__ in files else definitions(module)
     if first is not None and not any(kept):
         raise first
+
+
+def _run(node: ast.stmt, file: str, flags: int, space: dict[str, Any]) -> None:
+    """Run a statement of a file in `space`; a name that an annotation alone needs may be missing.
+
+    It may be that of a class of settings whose own statement failed.
+    """
+    for more in (0, __future__.annotations.compiler_flag):
+        own = flags | more
+        code = compile(ast.Module([node], []), file, "exec", own, dont_inherit=True)
+        try:
+            exec(code, space)
+        except NameError:
+            if own == flags | __future__.annotations.compiler_flag:
+                raise
+        else:
+            return
 
 
 def _reason(node: ast.ClassDef, failure: BaseException, left: Mapping[int, str]) -> str:
@@ -117,9 +134,13 @@ def _reason(node: ast.ClassDef, failure: BaseException, left: Mapping[int, str])
 
 
 def _is_module(node: ast.ClassDef, others: Collection[str]) -> bool:
-    """Say whether a class is made of `Module`, or of one of the `others`."""
+    """Say whether a class is made of a class of modules by its name, or of one of the `others`."""
     bases = [getattr(one, "attr", getattr(one, "id", "")) for one in node.bases]
-    return any(one == "Module" or one in others for one in bases)
+    return any(_MODULES.search(one) or one in others for one in bases)
+
+
+_MODULES = re.compile(r"((?<!Data)Module|PreTrainedModel)$")
+"""Last words of the names of classes of modules: libraries have their own, and others of data."""
 
 
 def _modules(module: ModuleType) -> Iterator[type]:

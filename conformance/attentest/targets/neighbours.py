@@ -97,17 +97,26 @@ def _holds(names: dict[str, Any], thing: type) -> bool:
     return any(file_of(one) == own for one in both if inspect.isclass(one))
 
 
+def files_around(thing: Any) -> list[Path]:
+    """Return the file of a user's class or function `thing`, and those around it, it first."""
+    home = sys.modules.get(getattr(thing, "__module__", None) or "")
+    file = getattr(home, "__file__", None) or ""
+    if home is None or not file.endswith(".py") or not file_modules.is_private(home.__name__):
+        return []
+    return list(dict.fromkeys([Path(file).resolve(), *chain(*_files_around(home))]))
+
+
 def bodies_naming(thing: type) -> Iterator[list[ast.stmt]]:
     """Yield the statements of the file of the class `thing`, and of those around that import it."""
     home, own = sys.modules.get(thing.__module__), file_of(thing)
     if home is None or own is None:
         return
-    yield _statements(own)
+    yield statements_of(own)
     is_private = file_modules.is_private(home.__name__)
     around = chain(*(_files_around(home) if is_private else _files_of_package(home)))
     for one in dict.fromkeys(around):
         if one != own and _imports(one, thing.__name__):
-            yield _statements(one)
+            yield statements_of(one)
 
 
 def named_builders(thing: Any) -> str:
@@ -125,7 +134,7 @@ def named_builders(thing: Any) -> str:
             (_required(node), f"{shown(one)}:{node.name}")
             for one in dict.fromkeys([Path(file).resolve(), *chain(*_files_around(home))])
             if one == Path(file).resolve() or _imports(one, thing.__name__)
-            for node in _that_call(_statements(one), thing)
+            for node in _that_call(statements_of(one), thing)
         ]
     elif home.__package__:
         found = [
@@ -154,7 +163,7 @@ def shown(file: Path) -> str:
 
 def _imports(file: Path, name: str) -> bool:
     """Say whether `file` imports `name` from another one."""
-    froms = [one for one in _statements(file) if isinstance(one, ast.ImportFrom)]
+    froms = [one for one in statements_of(file) if isinstance(one, ast.ImportFrom)]
     return any(alias.name in (name, "*") for one in froms for alias in one.names)
 
 
@@ -274,17 +283,18 @@ def _classes(file: Path, home: ModuleType) -> list[str]:
     """
     is_private = file_modules.is_private(home.__name__)
     is_loaded = not is_private and _dotted(file, home) in sys.modules
-    body = _statements(file) if is_loaded else _body(file)
+    body = statements_of(file) if is_loaded else _body(file)
     return [one.name for one in body if isinstance(one, ast.ClassDef)]
 
 
 def _body(file: Path) -> list[ast.stmt]:
     """Return the statements of `file`, none where it does more than define things."""
-    body = _statements(file)
+    body = statements_of(file)
     return body if all(_defines(one) for one in body) else []
 
 
-def _statements(file: Path) -> list[ast.stmt]:
+def statements_of(file: Path) -> list[ast.stmt]:
+    """Return the statements of `file`, none where it cannot be read."""
     try:
         return _parsed(file.read_bytes())
     except (OSError, SyntaxError, ValueError):

@@ -67,6 +67,7 @@ class GPT(nn.Module):
 """
 FORMULA = "language_model.formula"
 LAST = ("self.head(self.norm(x))", "self.head(self.norm(x)[:, -1])")
+LAST_NORMED = ("self.head(self.norm(x))", "self.head(self.norm(x[:, -1]))")
 LABELS = [
     ("ids, attention_mask=None", "ids, targets=None"),
     ("later.triu(1) if attention_mask is None else attention_mask", "None"),
@@ -93,8 +94,11 @@ def test_mask_of_pairs_and_arguments_that_are_stored_are_assumptions(tmp_path: P
 
 
 @pytest.mark.proof
-def test_model_that_returns_the_last_step_is_judged_at_every_step(tmp_path: Path) -> None:
-    backend = adapted(tmp_path, "GPT", edited(LAST))
+@pytest.mark.parametrize("last", [LAST, LAST_NORMED])
+def test_model_that_returns_the_last_step_is_judged_at_every_step(
+    tmp_path: Path, last: tuple[str, str]
+) -> None:
+    backend = adapted(tmp_path, "GPT", edited(last))
     assert isinstance(backend, AdaptedWhole)
     assert "the logits of the last token alone" in "\n".join(backend.assumed)
     assert broken(backend, FORMULA, "language_model.gradient") == []

@@ -2,6 +2,7 @@
 
 import pytest
 from folders import SUPPORT
+from mistaken_code import adapted, broken
 
 import attentest
 
@@ -36,3 +37,37 @@ def test_attention_without_a_bias_of_the_keys_is_judged():
     assert "all-but-key" in "\n".join(report.inferred)
     assert report[slugs[0]].status == "pass", str(report)
     assert report.conforms, str(report)
+
+
+PATHS_DROPPED = """
+import torch
+from torch import nn
+
+
+class DropPath(nn.Module):
+    def __init__(self, share):
+        super().__init__()
+        self.share = share
+
+    def forward(self, x):
+        if not self.training:
+            return x
+        kept = torch.rand(len(x), *[1] * (x.dim() - 1)) > self.share
+        return x * kept / (1 - self.share)
+
+
+class FeedForward(nn.Module):
+    def __init__(self, d_model, d_ff):
+        super().__init__()
+        self.up, self.down = nn.Linear(d_model, d_ff), nn.Linear(d_ff, d_model)
+        self.drop_path = DropPath(0.05)
+
+    def forward(self, x):
+        return self.drop_path(self.down(self.up(x).relu()))
+"""
+
+
+def test_paths_that_are_rarely_dropped_are_seen_as_random(tmp_path):
+    backend = adapted(tmp_path, "FeedForward", PATHS_DROPPED)
+    assert backend.limits.fixed_dropout
+    assert broken(backend, *CLAUSES) == []

@@ -17,6 +17,8 @@ from attentest.targets.adapt.parameters import found
 from attentest.targets.adapt.reading import Reading
 from attentest.targets.constants import components, models
 from attentest.targets.constants.copies import Constants
+from attentest.targets.constants.numbers_read import numbers_of_file
+from attentest.targets.file_modules import load
 from attentest.targets.members import adapter_text, members
 from attentest.targets.resolve import module_of
 from attentest.targets.whole import AdaptedWhole
@@ -63,6 +65,12 @@ def assumed(backend: Backend) -> str:
     """Return what is assumed of the model."""
     assert isinstance(backend, AdaptedWhole)
     return "\n".join(backend.assumed)
+
+
+def test_constants_that_no_code_reads_are_no_sizes(tmp_path: Path) -> None:
+    source = "head_size = 16\nwidth = 8\n\n\nclass Model:\n    size = width\n"
+    (tmp_path / "own.py").write_text(source)
+    assert numbers_of_file(load(tmp_path / "own.py").Model) == {"width": 8}
 
 
 @pytest.mark.proof

@@ -56,6 +56,8 @@ def test_projection_bias(subject: Subject, draw: Draw) -> None:
     matches_reference(case, actual)
     if subject.choices.projection_bias == "none":
         nothing = case.but(value=np.zeros_like(case.value)).output()
+        finite = bool(np.isfinite(as_floats(nothing)).all())
+        holds(finite, "Values of zero give numbers that are not finite.", actual=nothing)
         holds(
             not as_floats(nothing).any(),
             f"No bias is declared, and values of zero give {largest(nothing):.6g}.",

@@ -18,6 +18,7 @@ from attentest.harness.subject import Subject
 from attentest.results.text import summary, summary_with_place
 from attentest.targets.adapt.adapter import Adapter
 from attentest.targets.adapt.assumptions.lengths import follows_length, longest
+from attentest.targets.adapt.assumptions.randomness import is_random_in_training
 from attentest.targets.adapt.code import Code
 from attentest.targets.adapt.components import squashed
 from attentest.targets.adapt.construction import Construction
@@ -189,24 +190,6 @@ def ignores_dropout(code: Code, probe: Probe, adapter: Adapter) -> bool:
     except Exception:  # code that a user wrote may raise anything; a clause will report it
         return False
     return not is_random_without_dropout(replace(probe, built=dropping), adapter)
-
-
-def is_random_in_training(module: nn.Module, answer: Callable[[], object]) -> bool:
-    """Say whether the answers of `module` in training mode differ by the state of the generator.
-
-    What differs from evaluation in the same way at every call is no dropout, but a mistake.
-    """
-    found = []
-    module.train()
-    with undisturbed():
-        for seed in range(2):
-            torch.manual_seed(seed)
-            found.append(answer())
-    module.eval()
-    one, other = found
-    if not (isinstance(one, torch.Tensor) and isinstance(other, torch.Tensor)):
-        return False
-    return not torch.equal(one.nan_to_num(), other.nan_to_num())
 
 
 def _same_names(code: Code, probe: Probe) -> bool:

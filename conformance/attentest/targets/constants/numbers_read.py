@@ -56,9 +56,15 @@ def numbers_of_process(thing: Callable[..., Any]) -> dict[str, float]:
 
 
 def numbers_of_file(thing: Callable[..., Any]) -> dict[str, float]:
-    """Return the numbers that are names of the module of `thing`."""
-    held = vars(sys.modules.get(thing.__module__, ModuleType("")))
-    return {own: value for own, value in held.items() if type(value) in (int, float)}
+    """Return the numbers that are names of the module of `thing`, and that its code reads."""
+    home = sys.modules.get(thing.__module__, ModuleType(""))
+    found = {own: value for own, value in vars(home).items() if type(value) in (int, float)}
+    try:
+        source = Path(getattr(home, "__file__", None) or "").read_bytes()
+        read = {name for name, _ in _reads(compile(source, "", "exec"))}
+    except (OSError, SyntaxError, ValueError):
+        return found
+    return {own: value for own, value in found.items() if own in read}
 
 
 def numbers_lacking(module: ModuleType) -> list[str]:

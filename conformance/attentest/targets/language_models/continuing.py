@@ -29,6 +29,7 @@ from attentest.targets.language_models.caching import (
 from attentest.targets.language_models.construction.building import PROBE
 from attentest.targets.language_models.held_states import changed_by_calls
 from attentest.targets.language_models.steps.first_steps import demand_first_step
+from attentest.targets.language_models.steps.own_loops import is_continued_so
 from attentest.targets.language_models.steps.trials import Trial, drawn_tokens, program
 from attentest.targets.language_models.verifying import ROOM, TRIED
 from attentest.targets.language_models.written import LanguageAdapter
@@ -305,6 +306,9 @@ def _wrong(
     if asked is None:
         return adapter, [f"{argument} is left out: how its cache is made is not known; {BY_HAND}"]
     other, trial = asked
+    model, cached = type(adapter.building(PROBE)), other.cached
+    if cached and trial.actual is not None and is_continued_so(model, cached, adapter.call.tokens):
+        return replace(other, choices={**adapter.choices, "cache_sessions": "independent"}), []
     reading = other.cached.words if other.cached else ""
     how = trial.failure or (
         "the output of single tokens after three is not that of the whole text, and no known "

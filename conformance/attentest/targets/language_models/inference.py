@@ -31,6 +31,7 @@ from attentest.targets.language_models.construction.building import PROBE, Build
 from attentest.targets.language_models.construction.mixtures import without_mixtures
 from attentest.targets.language_models.construction.norms_in_turn import with_own_norms
 from attentest.targets.language_models.construction.settings import SHARED_HEADS
+from attentest.targets.language_models.construction.unit_factors import with_unit_factors
 from attentest.targets.language_models.differing import OWN, own_choices
 from attentest.targets.language_models.fixed_rows import with_free_rows
 from attentest.targets.language_models.mistaken import (
@@ -54,6 +55,7 @@ from attentest.targets.language_models.steps.one_by_one import (
 )
 from attentest.targets.language_models.surrounded.batches import of_batch
 from attentest.targets.language_models.surrounded.filled import filled_up
+from attentest.targets.language_models.surrounded.one_text import of_one_text
 from attentest.targets.language_models.surrounded.sections import in_sections, is_in_sections
 from attentest.targets.language_models.surrounded.set_up import with_set_up
 from attentest.targets.language_models.tables import section_of, table_of
@@ -117,7 +119,11 @@ def called(
                 return said, arguments, with_training(model, switched[0])
             steps = one_by_one(model, arguments)
             if steps is None:
-                others = with_equal_heads(built, question), filled_up(built, model, arguments.plain)
+                others = (
+                    of_one_text(built, model, arguments.plain),
+                    with_equal_heads(built, question),
+                    filled_up(built, model, arguments.plain),
+                )
                 for other in () if reading.strict else filter(None, others):
                     with suppress(Unclear):
                         return called(thing, name, reading, lambda *_, own=other: own)
@@ -194,7 +200,11 @@ def infer(
             and not may_hide_with_labels(probe_of(built, sizes), call, arguments.labels),
         )
         if read is None:
-            raise question
+            factored = None if reading.strict else with_unit_factors(built)
+            with suppress(Unclear):
+                if factored is not None:
+                    return infer(thing, name, reading, lambda *_: factored)
+            raise built.otherwise or question
         found, mistaken, line = read
         begun = line or begun
     if (held := section_of(found.views)) and not is_in_sections(built):

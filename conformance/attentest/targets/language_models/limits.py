@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from attentest.results.text import summary
-from attentest.targets.adapt.limits import is_random_in_training
+from attentest.targets.adapt.assumptions.randomness import is_random_in_training
 from attentest.targets.adapt.parameters.inner_widths import (
     ROUNDING_WIDTHS,
     InnerWidth,
@@ -34,6 +34,7 @@ def limits_of(built: Building, call: Call, inner: int, table: Table) -> Limits:
     fixed, pads = _random(built, call), _untrained(built)
     own = InnerWidth() if "d_ff" in built.known else _inner(built, inner)
     return Limits(
+        layers=None if built.otherwise is None else 1,
         trained_pad=not pads,
         pad=pads[0] if pads else None,
         dropout="dropout" in built.known and not fixed,
@@ -161,6 +162,8 @@ def _inner(built: Building, inner: int) -> InnerWidth:
     """
     ratio, tried = Fraction(inner, PROBE.d_model), (48, 60, 84, 192)
     sizes = {width: _matrix_sizes(built, PROBE.but(d_model=width)) for width in tried}
+    for width in (64, 80):  # no thirds of these are whole: a product is rounded there
+        sizes[width] = _matrix_sizes(built, PROBE.but(d_model=width, heads=4))
     known = {width: held for width, held in sizes.items() if held}
     other = [w for w, held in known.items() if not held & {int(ratio * w), 2 * int(ratio * w)}]
     if not other and len(known) > 1:
@@ -175,17 +178,22 @@ def _inner(built: Building, inner: int) -> InnerWidth:
 def _single_inner_widths(built: Building) -> dict[int, int]:
     """Return the inner widths at the model's, as far as one size is that of a network alone.
 
-    All other sizes of matrices follow from the width, the heads or the vocabulary. One size is
-    twice the inner width where two matrices are packed.
+    All other sizes of matrices follow from the width, the heads or the vocabulary. Where two
+    matrices are packed there are two such sizes, of which one is twice the other.
     """
-    found = {}
+    found: dict[int, list[int]] = {}
     for width in ROUNDING_WIDTHS:
         sizes = PROBE.but(d_model=width, heads=1, kv_heads=1)
         known = {PROBE.target_vocabulary, PROBE.max_length, *(n * width for n in (1, 2, 3))}
-        own = sorted(_matrix_sizes(built, sizes) - known)
-        if len(own) == 1:
-            found[width] = own[0]
-    return found
+        found[width] = sorted(_matrix_sizes(built, sizes) - known)
+    packed = {width: one[0] for width, one in found.items() if _is_packed(one)}
+    single = {width: one[0] for width, one in found.items() if len(one) == 1}
+    return packed if len(packed) > len(single) else single
+
+
+def _is_packed(sizes: list[int]) -> bool:
+    """Say whether these are an inner width and twice that."""
+    return len(sizes) == 2 and sizes[1] == 2 * sizes[0]
 
 
 def _matrix_sizes(built: Building, sizes: Sizes) -> set[int]:

@@ -26,6 +26,7 @@ from attentest.targets.language_models.numbers.mistakes import (
 from attentest.targets.language_models.numbers.search import search
 from attentest.targets.language_models.probing import Probed, probe_of, probe_sizes
 from attentest.targets.language_models.tables import table_of
+from attentest.targets.neighbours import bodies_naming
 from attentest.targets.signatures import source_of
 from attentest.targets.single import widened
 from attentest_spec import Sizes
@@ -53,18 +54,34 @@ _FILLS_IN = re.compile(r"(?i)mask_?token|mask_?id|mlm|bert\b|bidirection|diffusi
 def is_meant_to_continue(thing: Callable[..., Any], name: str, built: Building, call: Call) -> bool:
     """Say whether a model is one that continues texts, so that it has to hide later tokens.
 
-    Its name says so, alone or with its code, or a method that generates, or that it returns the
-    last step alone to code that generates.
+    Its name says so, alone or with its code, or a method that generates, or code around it that
+    chooses a token by its last step, or that it returns that step alone.
     """
     if _FILLS_IN.search(_source(thing)) or _is_causal_on_demand(_source(thing)):
         return False
     if _DECODERS.search(squashed(name)) or any(hasattr(thing, one) for one in CONTINUES):
+        return True
+    if inspect.isclass(thing) and is_continued(thing):
         return True
     model = probe_of(built, probe_sizes(built))
     if _TEXTS.search(squashed(name)) and means_order(model, thing):
         return True
     with widened():
         return apart_without_labels(model, call) is not None
+
+
+_LAST_STEP = re.compile(r"\[:, -1(, :)?\]|\[0, -1(, :)?\]")
+_NEXT_TOKEN = re.compile(r"\b(multinomial|argmax|topk)\(")
+"""Code that takes the last of the steps, and chooses a token by it."""
+
+
+def is_continued(thing: type) -> bool:
+    """Say whether code around the class `thing` continues a text by the last of its logits."""
+    for body in bodies_naming(thing):
+        source = ast.unparse(ast.Module(body, []))
+        if _LAST_STEP.search(source) and _NEXT_TOKEN.search(source):
+            return not _FILLS_IN.search(source)
+    return False
 
 
 def means_order(model: nn.Module, thing: Callable[..., Any]) -> bool:

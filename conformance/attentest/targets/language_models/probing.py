@@ -18,7 +18,7 @@ from attentest.targets.language_models.numbers.mistakes import Mistake
 from attentest.targets.language_models.numbers.places import Parameters
 from attentest.targets.language_models.numbers.reader import Reader
 from attentest.targets.language_models.numbers.tracing import NEAR, traced
-from attentest.targets.language_models.surrounded.modules import FilledUp
+from attentest.targets.language_models.surrounded.modules import EveryStep, FilledUp, OneText
 from attentest.targets.single import widened
 from attentest_spec import Sizes
 from attentest_spec.choices import Value
@@ -76,7 +76,9 @@ def probed(
     whole = isinstance(model, FilledUp)
     tokens = probe_tokens(steps=sizes.max_length) if whole else probe_tokens()
     with watched(model) as mixtures:
-        trace, output = traced(lambda: call.compiled()(model, tokens), model)
+        alone = model.model if isinstance(model, OneText | EveryStep) else model
+        beside = isinstance(model, EveryStep)
+        trace, output = traced(lambda: call.compiled()(model, tokens), alone, beside=beside)
     start = {
         "attention_causality": "built-in",
         "key_heads": "fewer" if sizes.kv_heads else "as-queries",
@@ -124,9 +126,10 @@ def probe_sizes(built: Building) -> Sizes:
 
     Without that number the shapes of its projections may show one head of keys.
     """
+    sizes = PROBE if built.otherwise is None else PROBE.but(layers=1)
     if "kv_heads" in built.known:
-        return PROBE
-    return PROBE.but(kv_heads=int(has_one_key_head(built)))
+        return sizes
+    return sizes.but(kv_heads=int(has_one_key_head(built)))
 
 
 def has_one_key_head(built: Building) -> bool:

@@ -1,7 +1,9 @@
 """Recognises decoder-only models: classes that map token ids alone to causal logits."""
 
+import ast
 import inspect
 import re
+import textwrap
 from typing import Any
 
 from torch import nn
@@ -22,7 +24,7 @@ from attentest.targets.language_models.construction.building import PROBE
 from attentest.targets.language_models.construction.makers import NAMED, makes_language_models
 from attentest.targets.language_models.construction.parts import parts_near
 from attentest.targets.language_models.inference import called
-from attentest.targets.language_models.mistaken import means_order
+from attentest.targets.language_models.mistaken import is_continued, means_order
 from attentest.targets.language_models.probing import probe_of
 from attentest.targets.signatures import source_of
 
@@ -56,6 +58,8 @@ def is_language_model(thing: Any, reading: Reading, name: str) -> bool:
     own = name or thing.__name__
     if component_named(own) not in ("", "model", "decoder") or not takes_tokens_alone(thing):
         return False
+    if is_table(thing):
+        return False
     fills = _MASKED.search(squashed(own)) is not None
     named = NAMED.search(squashed(own)) is not None and not fills
     parts = parts_near(thing, {}).values()  # a head may get the body that embeds
@@ -73,8 +77,21 @@ def is_language_model(thing: Any, reading: Reading, name: str) -> bool:
     if named or is_causal(model, call):
         return True
     goes_on = means_order(model, thing) or bool(cache_argument(model))  # or by a mask that is given
-    goes_on = goes_on or _FAMILIES.match(squashed(own)) is not None
+    goes_on = goes_on or _FAMILIES.match(squashed(own)) is not None or is_continued(thing)
     return goes_on and not fills
+
+
+_MADE = re.compile(r"\bnn\.(?!init\b|functional\b|Module\b|Parameter\b)(\w+)\(")
+"""A call of a class of torch in a source."""
+
+
+def is_table(thing: type[nn.Module]) -> bool:
+    """Say whether a class makes tables alone, as a model of pairs of tokens: it has no layers."""
+    tree = ast.parse(textwrap.dedent(_source(thing)))
+    made = set(_MADE.findall(ast.unparse(tree)))
+    calls = [one.func for one in ast.walk(tree) if isinstance(one, ast.Call)]
+    own = any(getattr(one, "id", "")[:1].isupper() for one in calls)
+    return made == {"Embedding"} and not own
 
 
 def _raises(question: Unclear) -> bool:

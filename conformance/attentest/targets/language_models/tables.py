@@ -22,7 +22,7 @@ _FIRST, _SECOND = "layers.0.", "layers.1."
 
 
 def table_of(views: Mapping[str, View]) -> dict[str, Place] | str:
-    """Return the map of a model whose first two layers are mapped by `views`.
+    """Return the map of a model whose first two layers, or whose one, are mapped by `views`.
 
     A sentence on the first pair of names that no rule explains, where there is one.
     """
@@ -34,6 +34,9 @@ def table_of(views: Mapping[str, View]) -> dict[str, Place] | str:
             table[name] = view.place
             continue
         inner = name.removeprefix(_FIRST)
+        if _SECOND + inner not in views:  # a model of one block
+            table[name] = view.place
+            continue
         found = _generalised(inner, view.place, views[_SECOND + inner].place)
         if isinstance(found, str):
             return found

@@ -23,11 +23,13 @@ from attentest.targets.language_models.surrounded.modules import (
     FILLED_UP_SOURCE,
     GENERATED_SOURCE,
     OF_BLOCKS_SOURCE,
+    ONE_TEXT_SOURCE,
     SECTIONS_SOURCE,
     EveryStep,
     FilledUp,
     Generated,
     OfBlocks,
+    OneText,
     sectioned,
 )
 from attentest.targets.language_models.surrounded.set_up import SET_UP_SOURCE, SetUp
@@ -96,6 +98,7 @@ class LanguageAdapter:
                 (Generated, GENERATED_SOURCE),
                 (EveryStep, EVERY_STEP_SOURCE),
                 (FilledUp, FILLED_UP_SOURCE),
+                (OneText, ONE_TEXT_SOURCE),
                 (OfBlocks, OF_BLOCKS_SOURCE),
                 (sectioned, SECTIONS_SOURCE),
                 (SetUp, SET_UP_SOURCE),

@@ -12,7 +12,7 @@ from attentest.analysis.identify.measure import fits_at
 from attentest.analysis.identify.rounded_heads import rounds_heads
 from attentest.analysis.undeclared import effective_limits
 from attentest.harness.subject import Subject
-from attentest.targets.adapt.limits import is_random_in_training
+from attentest.targets.adapt.assumptions.randomness import is_random_in_training
 from attentest.targets.adapt.parameters import FoundTable
 from attentest.targets.adapt.parameters.building import DISTINCT
 from attentest.targets.adapt.parameters.inner_widths import (

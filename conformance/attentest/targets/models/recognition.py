@@ -32,7 +32,11 @@ from attentest.targets.constants.copies import is_copy_of
 from attentest.targets.definitions import definitions
 from attentest.targets.language_models.construction import building as language_models
 from attentest.targets.language_models.construction.makers import makes_modules
-from attentest.targets.language_models.recognition import has_parts_to_judge, is_language_model
+from attentest.targets.language_models.recognition import (
+    has_parts_to_judge,
+    is_language_model,
+    is_table,
+)
 from attentest.targets.libraries import library_of_class
 from attentest.targets.models.arguments import FEATURES
 from attentest.targets.models.building import building
@@ -138,7 +142,7 @@ class Recognition:
         if name in self._language_models:
             return {"component": "language_model", "inside": inside}
         said = component_named(name) or component_suggested(name)
-        if said == "model" and _is_class(thing) and is_head(thing):
+        if said == "model" and _is_class(thing) and (is_head(thing) or is_table(thing)):
             return {"component": "", "inside": inside}
         if makes_models(name, thing):
             named = inspect.unwrap(thing).__code__.co_names

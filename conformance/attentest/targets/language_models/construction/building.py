@@ -14,13 +14,11 @@ from typing import Any
 
 from torch import nn
 
-from attentest.results.text import summary
 from attentest.targets.adapt.components import part_named, squashed
 from attentest.targets.adapt.names import HEAD_WIDTH, KEY_HEADS
-from attentest.targets.adapt.objects.compared_words import names_file
 from attentest.targets.adapt.objects.settings import settings_near
 from attentest.targets.adapt.probing import undisturbed
-from attentest.targets.adapt.reading import Attempt, Reading, Unclear
+from attentest.targets.adapt.reading import Reading, Unclear
 from attentest.targets.constants.copies import copied
 from attentest.targets.constants.models import assumed_of, size_constants
 from attentest.targets.kernels import demand_runnable
@@ -31,16 +29,19 @@ from attentest.targets.language_models.construction.classes import (
     has_own_settings,
     kept_of,
 )
-from attentest.targets.language_models.construction.code import only_stored, words_on_one_layer
+from attentest.targets.language_models.construction.failing import failure_at, question_of
 from attentest.targets.language_models.construction.memos import without_memos
 from attentest.targets.language_models.construction.plain_values import assumed_of as value_assumed
-from attentest.targets.language_models.construction.plain_values import value_of
+from attentest.targets.language_models.construction.plain_values import (
+    unread_value,
+    value_of,
+    value_unread,
+)
 from attentest.targets.language_models.construction.settings import (
     DERIVED,
     EXPERTS,
     HALF,
     HEAD,
-    NO_INNER,
     NO_PAD,
     RATIOS,
     REPEATED,
@@ -50,7 +51,6 @@ from attentest.targets.language_models.construction.settings import (
     decodes,
     doubts_of,
     expression_of,
-    fixed_value,
     is_beyond,
     is_dense,
     is_pad,
@@ -60,7 +60,6 @@ from attentest.targets.language_models.construction.settings import (
     other_values,
     settings_read,
     takes_settings,
-    usual,
     without_unread_heads,
 )
 from attentest.targets.language_models.construction.uses import (
@@ -68,12 +67,14 @@ from attentest.targets.language_models.construction.uses import (
     field_by_use,
     size_by_use,
 )
+from attentest.targets.language_models.construction.usual_values import fixed_value, usual
 from attentest.targets.language_models.construction.windows import (
     WINDOWED,
     fields_beside_window,
     is_window,
     of_window,
 )
+from attentest.targets.language_models.construction.written_fields import written
 from attentest.targets.models.size_names import size_by_words, sizes_named
 from attentest.targets.neighbours import functions_that_build, named_builders
 from attentest.targets.signatures import constructor_arguments, sizes_in
@@ -108,6 +109,7 @@ class Building:
 
     `doubts` are sentences on it that may be wrong, `maker` is the function that it calls where that
     is not the class itself. `around` are the choices of what is put around code that is a part.
+    A model of one block has the question that is asked `otherwise`, where it is none.
     """
 
     expression: str
@@ -116,6 +118,7 @@ class Building:
     maker: Callable[..., Any] | None = None
     around: tuple[str, ...] = ()
     rows: int | None = None
+    otherwise: Unclear | None = None
 
     def __call__(self, sizes: Sizes) -> Any:
         """Build at `sizes`."""
@@ -147,6 +150,7 @@ def building(thing: Callable[..., Any], name: str, reading: Reading) -> Building
         failures.append((built.expression, failure))
     others = (
         *(Building(one, space, own) for one, own in other_values(thing, failures, space, said)),
+        *_with_written(thing, name, reading, space, options.unknown),
         *_with_constants(thing, name, reading, space, expressions[:2]),
         *_by_maker(thing, name, reading),
     )
@@ -157,13 +161,12 @@ def building(thing: Callable[..., Any], name: str, reading: Reading) -> Building
     named = f"{' and '.join(options.unknown)} {'is' if len(options.unknown) == 1 else 'are'}"
     unknown = f" Nothing says what {named}." if options.unknown else ""
     unknown += parts.parts_offered(thing, options.unknown) + named_builders(thing)
-    raise Unclear(
-        f"{name} could not be built as a decoder-only model.{unknown}{tried} Say what an argument "
-        f"is with --argument SIZE=NAME ({', '.join((*_FREE, 'kv_heads'))}), or fix one with "
-        f"--give NAME=VALUE (in Python: arguments={{SIZE: NAME}}, given={{NAME: VALUE}}).",
-        attempts=[Attempt(given={one: -1}) for one in options.unknown if "pad" in one.lower()],
-        built=True,
-    )
+    question = question_of(name, f"{unknown}{tried}", (*_FREE, "kv_heads"), options.unknown)
+    for one in [] if reading.strict else expressions[:2]:
+        alone = Building(one, space, (*said, ONE_BLOCK), otherwise=question)
+        if "layers" not in alone.known and not failure_of(alone):
+            return alone
+    raise question
 
 
 def space_of(thing: Callable[..., Any], name: str, reading: Reading) -> dict[str, Any]:
@@ -173,6 +176,21 @@ def space_of(thing: Callable[..., Any], name: str, reading: Reading) -> dict[str
     around = {"SimpleNamespace": SimpleNamespace, **classes_of_defaults(thing)}
     around |= settings_near(thing) | parts.parts_near(thing, reading.given)
     return {**around, **(vars(home) if home else {}), **own}
+
+
+def _with_written(
+    thing: Callable[..., Any],
+    name: str,
+    reading: Reading,
+    space: Mapping[str, Any],
+    unknown: Sequence[str],
+) -> Iterator[Building]:
+    """Yield the ways to build `thing` with the values that the files around write for arguments."""
+    codes, said = written(thing, unknown)
+    options = Options(space, reading, thing, codes)
+    for one in islice(options.expressions(thing, name), MOST if codes else 0):
+        doubts = (*doubts_of(thing, one, space), *options.assumed, *said)
+        yield Building(one, space, doubts)
 
 
 def _with_constants(
@@ -223,28 +241,11 @@ def _makes(built: Building, thing: Any) -> bool:
 
 def failure_of(built: Building) -> str:
     """Return why `built` cannot be what is meant, "" where it can."""
-    try:
-        with undisturbed():
-            module = built(PROBE)
-            deeper = built(PROBE.but(layers=3))
-    except Exception as failure:  # code that a user wrote may raise anything
-        return summary(failure, 160)
-    if not isinstance(module, nn.Module):
-        return f"it makes a {type(module).__name__}, and no torch.nn.Module"
-    shapes = [set(one.shape) for one in module.parameters() if one.dim() > 1]
-    if {PROBE.target_vocabulary, PROBE.d_model} not in shapes:
-        return f"it holds no table of {PROBE.target_vocabulary} tokens by {PROBE.d_model}"
-    missing = [one for one in NEEDED if one not in built.known]
-    if missing:
-        one_head = ", as in a model of one head, whose parts can be judged" * ("heads" in missing)
-        return f"nothing in it is {' and '.join(missing)}{one_head}"
-    if len(list(deeper.parameters())) <= len(list(module.parameters())):
-        return f"a third layer adds no parameters{words_on_one_layer(deeper, layers=3)}"
-    wide = [one for one in shapes if one & {PROBE.d_ff, 2 * PROBE.d_ff}]
-    packed = any(one.dim() > 2 for one in module.parameters())  # as those of all experts are
-    if "d_ff" in built.known and len(wide) < 2 and not packed:  # one may be a table of positions
-        return NO_INNER
-    return ""
+    needed = [one for one in NEEDED if one != "layers" or built.otherwise is None]
+    return failure_at(built, built.known, PROBE, needed)
+
+
+ONE_BLOCK = "assumed that it is a model of one block, as nothing says how many: it is judged so"
 
 
 class Options:
@@ -282,13 +283,13 @@ class Options:
             if found[own] is None and one.default is inspect.Parameter.empty
         ]
         self.unknown += required
-        if parts.are_handed(thing, arguments, required) or any(map(names_file, required)):
+        if parts.are_handed(thing, arguments, required, self.top):
             return
         taken = " ".join(one for one in found.values() if one and one not in DERIVED)
         free = [f"sizes.{one}" for one in self.free if f"sizes.{one}" not in taken]
         if len(required) > len(free) and thing is not self.top:  # fields that nothing may read
-            self.assumed = [*self.assumed, *(value_assumed(own, "None") for own in required)]
-            found |= dict.fromkeys(required, "None")
+            found |= (unread := {own: unread_value(arguments[own]) for own in required})
+            self.assumed = [*self.assumed, *(value_assumed(*one) for one in unread.items())]
             required = []
         for chosen in permutations(free, len(required)):
             codes = {**found, **dict(zip(required, chosen, strict=True))}
@@ -325,8 +326,7 @@ class Options:
         if made is None and is_pad(own) and parameter.default is parameter.empty:
             made = NO_PAD
             self.assumed = [*self.assumed, value_assumed(own, made)]
-        if made is None and parameter.default is parameter.empty and only_stored(thing, own):
-            made = "None"
+        if made is None and (made := value_unread(thing, own, parameter, self.top)):
             self.assumed = [*self.assumed, value_assumed(own, made)]
         return made
 

@@ -13,6 +13,7 @@ from typing import Any
 from torch import nn
 
 from attentest.targets.adapt.components import component_named, squashed
+from attentest.targets.adapt.objects.compared_words import names_file
 from attentest.targets.adapt.objects.parts import class_given, nearest_parts, several_parts
 from attentest.targets.adapt.reading import Attempt
 from attentest.targets.neighbours import file_of, modules_near
@@ -48,12 +49,18 @@ def _namesakes(thing: type, parameter: inspect.Parameter) -> Iterator[type[nn.Mo
 
 
 def are_handed(
-    thing: Callable[..., Any], taken: Mapping[str, inspect.Parameter], required: Collection[str]
+    thing: Callable[..., Any],
+    taken: Mapping[str, inspect.Parameter],
+    required: Collection[str],
+    top: Any,
 ) -> bool:
     """Say whether one of the `required` arguments of `thing` is a module: it gets no number.
 
-    It is annotated as one, or several classes near `thing` may make it.
+    It is annotated as one, or several classes near `thing` may make it. A file that the model `top`
+    takes gets none either; settings of it may hold the path of any file.
     """
+    if thing is top and any(map(names_file, required)):
+        return True
     kinds = [taken[own].annotation for own in required]
     handed = any(inspect.isclass(one) and issubclass(one, nn.Module) for one in kinds)
     return handed or (inspect.isclass(thing) and bool(several_parts(thing, "", required)))

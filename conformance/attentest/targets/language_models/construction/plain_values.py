@@ -2,6 +2,7 @@
 
 import ast
 import inspect
+import re
 import typing
 from collections.abc import Iterator, Mapping
 from enum import EnumMeta
@@ -11,9 +12,10 @@ from torch import nn
 
 from attentest.targets.adapt.components import squashed
 from attentest.targets.language_models.argument_names import caches_named
-from attentest.targets.language_models.construction.code import tree_of
-from attentest.targets.language_models.construction.settings import USUAL
+from attentest.targets.language_models.construction.code import only_stored, tree_of
+from attentest.targets.language_models.construction.usual_values import USUAL
 from attentest.targets.models.configurations import is_usually_on
+from attentest.targets.signatures import source_of
 
 CAUSAL = ("causal", "iscausal")
 """Names of the switch that hides later tokens, which a decoder-only model does."""
@@ -66,9 +68,38 @@ def words_for(
     words = dict.fromkeys(_compared(inspect.getmodule(top), own))
     if kind in (str, "str", inspect.Parameter.empty) and words:
         return [repr(one) for one in words]
-    if is_settings:
-        return {str: ["''"], float: ["0.1"]}.get(kind, [])
-    return []
+    return [_UNREAD[kind]] if is_settings and kind in _UNREAD else []
+
+
+_UNREAD: Mapping[Any, str] = {str: "''", "str": "''", float: "0.1", "float": "0.1"}
+"""Values of fields that most code does not read, by their annotations."""
+
+
+def unread_value(parameter: inspect.Parameter) -> str:
+    """Return the expression for a field of settings that the model, it seems, does not read."""
+    return _UNREAD.get(parameter.annotation, "None")
+
+
+def value_unread(thing: Any, own: str, parameter: inspect.Parameter, top: Any) -> str | None:
+    """Return the expression of a required argument that is no size, None for one that may be.
+
+    It is one that a constructor keeps alone, or a text or a rate that the settings of `top` hold.
+    """
+    if parameter.default is not inspect.Parameter.empty:
+        return None
+    if only_stored(thing, own):
+        return "None"
+    source = source_of(inspect.getmodule(top))
+    if thing is top or re.search(rf"\.{own}\b|[\"']{own}[\"']", source):
+        return None
+    counted = parameter.annotation in (int, "int") and _TRAINING.search(own.lower())
+    return "1" if counted else _UNREAD.get(parameter.annotation)
+
+
+_TRAINING = re.compile(
+    r"steps?$|interval|epochs?|seed|workers?$|iters?$|warmup|patience|^log|every"
+)
+"""Words of numbers of settings that say how a model is trained."""
 
 
 def assumed_of(own: str, code: str) -> str:

@@ -7,7 +7,7 @@ from enum import Enum
 from typing import Any
 
 from attentest.targets.adapt.components import squashed
-from attentest.targets.adapt.names import BATCHES, EPSILON, OF_EXPERTS, RATIO, SIZES, words
+from attentest.targets.adapt.names import OF_EXPERTS, SIZES, words
 from attentest.targets.adapt.objects.keyword_settings import KeptFields
 from attentest.targets.adapt.objects.made_settings import made_settings
 from attentest.targets.adapt.objects.settings import (
@@ -18,58 +18,11 @@ from attentest.targets.adapt.objects.settings import (
 from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.language_models.construction.code import may_be_none, only_stored
 from attentest.targets.language_models.construction.uses import HEAD_WIDTH
+from attentest.targets.language_models.construction.written_fields import with_written
 from attentest.targets.models.configurations import Configurations
 from attentest.targets.models.size_names import sizes_named
 from attentest.targets.signatures import constructor_arguments
 from attentest_spec import Sizes
-
-FIXED: Mapping[str, str] = {
-    **dict.fromkeys(
-        words("modeltype quantization moe rotaryscaling ropescaling ropefreq dtype"), "None"
-    ),
-    **dict.fromkeys(words("multipleof paddingmultiple padmultiple padtomultipleof"), "1"),
-    **dict.fromkeys(words("device"), '"cpu"'),
-    **{own: str(number) for own, number in BATCHES.items()},  # more than is judged
-}
-"""Values of arguments that are no size, whatever their default is."""
-
-_INNER_FACTOR = "ffndimmultiplier"
-"""The factor of an inner width that is rounded before and after: with 1 it is rounded once."""
-
-
-def fixed_value(name: str, default: Any) -> str | None:
-    """Return the expression of the argument `name` that is no size, None for one that may be."""
-    if name == _INNER_FACTOR and isinstance(default, float):
-        return "1.0"
-    return None if name == "dtype" and isinstance(default, str) else FIXED.get(name)
-
-
-USUAL: Mapping[str, str] = {
-    **dict.fromkeys((*RATIO, *words("expansionratio mlpexpansion")), "4"),
-    **dict.fromkeys(EPSILON, "1e-5"),
-    **dict.fromkeys(
-        words("bias usebias qkvbias qknorm tieweights tiewordembeddings tieembeddings"), "True"
-    ),
-    **dict.fromkeys(words("causal iscausal"), "True"),
-    **dict.fromkeys(words("initstd initializerrange"), "0.02"),
-    **dict.fromkeys(words("batchsize"), "64"),
-    **dict.fromkeys(words("ropetheta ropebase theta rotarybase base"), "10000.0"),
-}
-"""Values of arguments that are required, and no size."""
-
-_FACTOR = re.compile(r"mult|factor|ratio|expan")
-_OTHER_FACTOR = re.compile(r"drop|rop|rotary|scaling|capacity|head|depth|lr|rate|(size|width)$")
-
-
-def usual(own: str) -> str | None:
-    """Return the usual value of the required argument `own` that is no size, None for no idea.
-
-    One that is called a factor, whatever it is called besides, is that of an inner width.
-    """
-    name = squashed(own)
-    factor = _FACTOR.search(name) and not _OTHER_FACTOR.search(name)
-    return USUAL.get(name) or ("4" if factor else None)
-
 
 EXPERTS = {own: size for size in OF_EXPERTS for own in SIZES[size] if own != "k"}
 """Names of the numbers of experts, and of those that are chosen."""
@@ -165,11 +118,18 @@ def _settings_read(
         if off:
             made = reading(lambda name, known: off.get(name) or filled(name, known))
             code, missing = made.without_switches(kept.made)
+        code, missing, near = with_written(
+            top,
+            lambda held: reading(
+                lambda name, known: {**held, **off}.get(name) or filled(name, known)
+            ).without_switches(kept.made),
+            *(code, missing),
+        )
     known = re.findall(r"\b(\w+)=", code)
     later = [one for one in made_settings(top, own).later(top, known) if one in kept.fields]
     more = "".join(f", {one}={filled(one, {})}" for one in later)
     said = [_assumed(name, value) for name, value in off.items()]
-    return code.removesuffix(")") + more + ")", missing, said
+    return code.removesuffix(")") + more + ")", missing, [*said, *near]
 
 
 def _assumed(name: str, value: str) -> str:
@@ -274,6 +234,7 @@ def other_values(
     """
     yield from with_all_heads(thing, failures, space)
     yield from with_last_row_as_pad(failures, doubts)
+    yield from with_pad_of_table(failures, space, doubts)
     yield from with_own_inner_width(failures)
     yield from with_one_width(thing, failures, space)
 
@@ -304,6 +265,26 @@ def with_last_row_as_pad(
         if f"={NO_PAD}" in expression and "adding_idx" in failure:
             others = tuple(one.replace(f"={NO_PAD},", f"={LAST_ROW},") for one in doubts)
             yield expression.replace(f"={NO_PAD}", f"={LAST_ROW}"), others
+
+
+def with_pad_of_table(
+    failures: Sequence[tuple[str, str]], space: Mapping[str, Any], doubts: Sequence[str]
+) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Yield expressions whose table refuses the default id of padding, with that of the last row.
+
+    It is an argument of a class that they call, by its name in `space`.
+    """
+    for expression, failure in failures[:2]:
+        for name in re.findall(r"(\w+)\(", expression) if "adding_idx" in failure else ():
+            made = space.get(name)
+            taken = constructor_arguments(made) if inspect.isclass(made) else {}
+            for own in [one for one in taken if is_pad(one) and f"{one}=" not in expression]:
+                said = _PAD_OF_TABLE.format(own, LAST_ROW, taken[own].default)
+                one = expression.replace(f"{name}(", f"{name}({own}={LAST_ROW}, ", 1)
+                yield one, (*doubts, said)
+
+
+_PAD_OF_TABLE = "assumed {0}={1}, the last row: the table refuses {2}, which is its default"
 
 
 NO_INNER = "it holds no two matrices of the inner width"

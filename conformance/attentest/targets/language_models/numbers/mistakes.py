@@ -107,6 +107,12 @@ ALL_SEEN = Mistake(
 )
 """An encoder computes this: whether it is a mistake is said by what the model is meant for."""
 
+_OTHER_SCALES: Mapping[str, Callable[[Sizes], float]] = {
+    "not divided by sqrt(d_k)": lambda sizes: 1.0,
+    "divided by sqrt(d_model)": lambda sizes: sizes.d_model**-0.5,
+}
+"""Scales that are next to another mistake of the scores or weights."""
+
 OF_SCORES = (
     # Published models do not scale, or scale by the width: these are designs as well.
     Mistake("scores that are not divided by sqrt(d_k)", lambda sizes: 1.0, sure=False),
@@ -139,6 +145,22 @@ OF_SCORES = (
             tiled=(one,),
         )
         for one, other in (("key", "value"), ("value", "key"))
+    ),
+    *(
+        Mistake(
+            f"scores that are {words}, under a softmax over the queries", one, over_queries=True
+        )
+        for words, one in _OTHER_SCALES.items()
+    ),
+    *(
+        Mistake(
+            f"scores of which later tokens are not hidden, and that are {words}",
+            one,
+            ahead=-1,
+            sure=False,
+            of_texts=True,
+        )
+        for words, one in _OTHER_SCALES.items()
     ),
     # Weights that are trained so are those of a model with its heads in another order.
     Mistake(

@@ -104,10 +104,11 @@ class Trace(OperationMode):
         """Note that the model is called: what comes next belongs to one more call of it."""
         self._starts.append(len(self._results))
 
-    def join_calls(self) -> None:
+    def join_calls(self, *, beside: bool = False) -> None:
         """Take what several calls of the model compute at one place of their code as one result.
 
-        A text that is given token by token has the numbers of a whole one then.
+        A text that is given token by token has the numbers of a whole one then. What each call
+        computes is kept where the joined results are `beside` it.
         """
         if len(self._starts) < 2:
             return
@@ -122,7 +123,7 @@ class Trace(OperationMode):
             inputs = tuple(joined.get(id(one), one) for one in last.inputs)
             values = np.sort(np.concatenate([one.values for one in several]))
             joined[id(last)] = replace(last, values=values, inputs=inputs)
-        self._results = list(joined.values())
+        self._results = [*(self._results if beside else ()), *joined.values()]
         self._found.clear()
         for one in self._results:
             self._found[len(one.values)].append(one)
@@ -339,15 +340,18 @@ def _lines() -> tuple[Place, ...]:
     return tuple(found)
 
 
-def traced(call: Callable[[], Any], model: nn.Module | None = None) -> tuple[Trace, Any]:
+def traced(
+    call: Callable[[], Any], model: nn.Module | None = None, *, beside: bool = False
+) -> tuple[Trace, Any]:
     """Return the trace of `call`, in double precision throughout, and its result.
 
-    Several calls of the `model` in it are those of the tokens of one text.
+    Several calls of the `model` in it are those of the tokens of one text; where they are those
+    of its beginnings, what they compute is kept `beside` that.
     """
     with widened(), torch.enable_grad(), Trace() as trace:  # gradients keep torch from fused layers
         hook = model.register_forward_pre_hook(trace.begin_call) if model else None
         result = call()
     if hook is not None:
         hook.remove()
-    trace.join_calls()
+    trace.join_calls(beside=beside)
     return trace, result

@@ -110,6 +110,33 @@ class FilledUp(nn.Module):
         return tree_unflatten(parts, form)
 
 
+class OneText(nn.Module):
+    """A `model` of one text (T,), without an axis for texts: it is called with each of several.
+
+    `tokens` is its argument of tokens.
+    """
+
+    def __init__(self, model: nn.Module, tokens: str) -> None:
+        super().__init__()
+        self.model = model
+        self.tokens = tokens
+
+    @property
+    def calls_alone(self) -> nn.Module:
+        """The model, which may switch gradients off."""
+        return self.model
+
+    def forward(self, **given: Any) -> Any:
+        """Return what the model does for each of the texts (B, T), stacked."""
+        texts = given[self.tokens]
+        found = [tree_flatten(self.model(**{**given, self.tokens: one})) for one in texts]
+        parts = [
+            torch.stack(each) if isinstance(each[0], Tensor) else each[0]
+            for each in zip(*(held for held, _ in found), strict=True)
+        ]
+        return tree_unflatten(parts, found[0][1])
+
+
 class OfBlocks(nn.Module):
     """The `blocks` of a decoder-only model between a table of tokens and a generator.
 
@@ -184,11 +211,12 @@ def sectioned(model: nn.Module, path: str, start: int, count: int) -> nn.Module:
 
 _IMPORTS = "from typing import Any\n\nimport torch\nfrom torch import Tensor, nn\n\n\n"
 GENERATED_SOURCE = _IMPORTS + inspect.getsource(Generated)
-FILLED_UP_SOURCE = (
+_WITH_TREES = (
     "from typing import Any\n\nimport torch\nfrom torch import Tensor, nn\n"
     "from torch.utils._pytree import tree_flatten, tree_unflatten\n\n\n"
-    + inspect.getsource(FilledUp)
 )
+FILLED_UP_SOURCE = _WITH_TREES + inspect.getsource(FilledUp)
+ONE_TEXT_SOURCE = _WITH_TREES + inspect.getsource(OneText)
 EVERY_STEP_SOURCE = _IMPORTS + inspect.getsource(EveryStep)
 SECTIONS_SOURCE = "\n\n".join(
     [
@@ -207,14 +235,14 @@ def called_of(model: nn.Module) -> Callable[..., Any]:
     """Return the method that a call of `model`, or of the part that is in it, runs."""
     return (
         model.model.forward
-        if isinstance(model, Generated | EveryStep | FilledUp)
+        if isinstance(model, Generated | EveryStep | FilledUp | OneText)
         else model.forward
     )
 
 
 def signature_of(model: nn.Module) -> inspect.Signature:
     """Return the signature of a call of `model`, or of the part that is in it."""
-    if isinstance(model, EveryStep | FilledUp):
+    if isinstance(model, EveryStep | FilledUp | OneText):
         own = with_keywords(called_of(model)).parameters.values()
         needed = [one for one in own if one.default is one.empty or one.name == model.tokens]
         return inspect.Signature(needed)
