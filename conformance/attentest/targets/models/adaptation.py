@@ -53,6 +53,7 @@ from attentest.targets.models.limits import (
     with_rounded_heads,
 )
 from attentest.targets.models.logits import scale_of_logits
+from attentest.targets.models.questions.defaults import inferred_of_defaults
 from attentest.targets.models.questions.hiding import demand_hiding_fill
 from attentest.targets.models.questions.lengths import inferred_of_equal_lengths
 from attentest.targets.models.questions.losses import demand_logits
@@ -232,6 +233,8 @@ def _inferred(built: Building, name: str, doc: str, reading: Reading) -> tuple[B
     except Unclear as question:
         is_equal = EQUAL_LENGTHS in str(question)
         if is_equal and (found := inferred_of_equal_lengths(built, name, doc, reading)):
+            return found
+        if found := inferred_of_defaults(built, name, doc, reading, str(question)):
             return found
         if _OVERFLOW in str(question):
             doubled = replace(built, doubled=True)

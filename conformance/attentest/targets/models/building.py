@@ -55,6 +55,7 @@ from attentest.targets.models.size_names import (
     size_by_words,
     sizes_named,
 )
+from attentest.targets.models.tables.handed_positions import sines, table_doubts, table_given
 from attentest.targets.models.tables.vocabularies import Vocabulary, with_vocabularies
 from attentest.targets.models.trials import BIASED, Building, around, factor_doubts, trial
 from attentest.targets.neighbours import named_builders
@@ -76,7 +77,7 @@ def building(thing: Callable[..., Any], name: str, reading: Reading) -> Building
     """Return how the model that `thing` makes is built; Unclear where no way fits."""
     home = sys.modules.get(thing.__module__)
     own = {name.partition(".")[0]: thing}
-    made = {one.__name__: one for one in (SimpleNamespace, Vocabulary, torch)}
+    made = {one.__name__: one for one in (SimpleNamespace, Vocabulary, torch, sines)}
     space = {**made, **(vars(home) if home else {}), **own}
     if "." in name:
         space = {**made, **(dict(vars(home)) if home else {name: thing})}
@@ -228,7 +229,10 @@ class _Options:
         if size in SIZES:
             yield f"sizes.{size}"
             return
-        if parameter.annotation is nn.Embedding:
+        if table := table_given(own, self.top, parameter.default):
+            yield table
+            return
+        if parameter.annotation is nn.Embedding and not ("pos" in name and not parameter.default):
             yield f"torch.nn.Embedding(sizes.{side_of(name, side)}_vocabulary, sizes.d_model)"
             return
         inner = self._inner(own, parameter, side)
@@ -360,7 +364,7 @@ class _Options:
     def doubts(self, expression: str) -> Iterator[str]:
         """Yield the switches that nothing says, as `expression` sets them, and its settings."""
         yield from settings_doubts(self.top, expression)
-        yield from factor_doubts(expression)
+        yield from (*factor_doubts(expression), *table_doubts(expression))
         for one in dict.fromkeys(self.switches):
             if re.search(rf"[( ]{re.escape(one)}[,)]", expression):
                 yield f"assumed {one}, of which nothing says what is meant: --give sets it"

@@ -16,6 +16,7 @@ from attentest.targets.models.forms import ADDITIVE
 from attentest.targets.models.inferring import Inferred
 from attentest.targets.models.surrounded import SURROUNDED_SOURCE, Surrounded
 from attentest.targets.models.tables.fixed_rows import RESIZED_SOURCE, resized
+from attentest.targets.models.tables.handed_positions import SINES_SOURCE, sines
 from attentest.targets.models.tables.norms_in_turn import UNTIED_SOURCE, untied
 from attentest.targets.models.tables.one_table import PLACELESS_SOURCE, placeless
 from attentest.targets.models.tables.single_numbers import IN_COLUMNS_SOURCE, in_columns
@@ -59,6 +60,7 @@ class Adapter:
         for called, source in (
             (copied, COPIES_SOURCE),
             (Vocabulary, VOCABULARY_SOURCE),
+            (sines, SINES_SOURCE),
             (resized, RESIZED_SOURCE),
             (placeless, PLACELESS_SOURCE),
             (in_columns, IN_COLUMNS_SOURCE),
