@@ -63,6 +63,7 @@ from attentest.targets.models.tables.fixed_rows import with_free_rows
 from attentest.targets.models.tables.head_matrices import with_own_parameters
 from attentest.targets.models.tables.mapping import table_of
 from attentest.targets.models.tables.norms_in_turn import with_own_norms
+from attentest.targets.models.tables.norms_of_calls import NormsOfCalls
 from attentest.targets.models.tables.one_table import (
     NOT_ADDED,
     ONE_TABLE,
@@ -385,7 +386,7 @@ def _backend(adapter: Adapter, said: tuple[str, ...]) -> AdaptedWhole:
         "TorchBackend": TorchBackend,
     }
     exec(adapter.body(), space)
-    for one in (Surrounded, Vocabulary, InTurn, OfAllHeads):  # a copy in no module: no pickle
+    for one in (Surrounded, Vocabulary, InTurn, OfAllHeads, NormsOfCalls):  # copies: no pickle
         space[one.__name__] = one
     made: TorchBackend = space["backend"]
     return AdaptedWhole(
