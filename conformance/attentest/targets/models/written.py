@@ -17,6 +17,7 @@ from attentest.targets.models.inferring import Inferred
 from attentest.targets.models.surrounded import SURROUNDED_SOURCE, Surrounded
 from attentest.targets.models.tables.fixed_rows import RESIZED_SOURCE, resized
 from attentest.targets.models.tables.handed_positions import SINES_SOURCE, sines
+from attentest.targets.models.tables.heads_of_layers import PLAIN_HEAD_SOURCE, plain_head
 from attentest.targets.models.tables.norms_in_turn import UNTIED_SOURCE, untied
 from attentest.targets.models.tables.norms_of_calls import (
     NORMS_OF_CALLS_SOURCE,
@@ -66,6 +67,7 @@ class Adapter:
             (copied, COPIES_SOURCE),
             (Vocabulary, VOCABULARY_SOURCE),
             (sines, SINES_SOURCE),
+            (plain_head, PLAIN_HEAD_SOURCE),
             (resized, RESIZED_SOURCE),
             (placeless, PLACELESS_SOURCE),
             (in_columns, IN_COLUMNS_SOURCE),
