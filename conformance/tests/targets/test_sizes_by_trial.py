@@ -5,9 +5,11 @@ from pathlib import Path
 import pytest
 from folders import SUPPORT
 from mistaken_code import adapted, asked_or_broken, broken, edited
+from torch import nn
 
 from attentest.targets.adapt import Unclear
 from attentest.targets.models.tables.vocabularies import with_vocabularies
+from attentest.targets.models.trials import Building, trial
 
 PLAIN = (SUPPORT / "wild_models" / "one_file.py").read_text(encoding="utf-8")
 WIDTHS = edited(
@@ -69,3 +71,24 @@ def test_width_that_is_given_as_a_length_is_a_question(tmp_path: Path) -> None:
     )
     with pytest.raises(Unclear):
         adapted(tmp_path, "TransformerMT", wrong)
+
+
+def test_matrix_with_biases_of_another_size_is_none_that_is_meant() -> None:
+    class Shared(nn.Module):
+        def __init__(self, rows: int, width: int, target_rows: int = 5000) -> None:
+            super().__init__()
+            self.table = nn.Embedding(rows, width)
+            self.head = nn.Linear(width, target_rows)
+            self.head.weight = self.table.weight
+
+    plain = "Shared(sizes.source_vocabulary, sizes.d_model)"
+    assert "another number of rows than its biases" in trial(Building(plain, {"Shared": Shared}))
+    same = "Shared(sizes.source_vocabulary, sizes.d_model, sizes.source_vocabulary)"
+    assert not trial(Building(same, {"Shared": Shared}))
+
+
+def test_code_that_ends_the_process_is_no_way_to_build_a_model() -> None:
+    def made() -> nn.Module:
+        raise SystemExit(2)
+
+    assert "SystemExit" in trial(Building("made()", {"made": made}))
