@@ -75,3 +75,35 @@ def test_model_with_one_length_that_raises_for_others_is_judged_anyway(tmp_path:
 )
 def test_lengths_of_both_sides_are_two_arguments(arguments: str, are_two: bool) -> None:
     assert has_two_lengths(Building(f"Model({arguments})", {})) == are_two
+
+
+OF_QUERIES = edited(
+    (SUPPORT / "wild_models" / "one_file.py").read_text(encoding="utf-8"),
+    ("x.reshape(batch, -1,", "x.reshape(batch, length,"),
+    ("        max_length=100,\n", "        src_max_len=100,\n        tgt_max_len=100,\n"),
+    ("self.src_pos = nn.Embedding(max_length,", "self.src_pos = nn.Embedding(src_max_len,"),
+    ("self.tgt_pos = nn.Embedding(max_length,", "self.tgt_pos = nn.Embedding(tgt_max_len,"),
+)
+
+
+@pytest.mark.proof
+def test_names_of_projections_are_read_where_no_call_shows_their_order(tmp_path: Path) -> None:
+    named = edited(
+        OF_QUERIES,
+        ("self.q_lin, self.k_lin =", "self.qw, self.vw ="),
+        ("self.v_lin, self.out_lin =", "self.kw, self.ow ="),
+        *[(f"self.{a}(", f"self.{b}(") for a, b in (("q_lin", "qw"), ("k_lin", "kw"))],
+        *[(f"self.{a}(", f"self.{b}(") for a, b in (("v_lin", "vw"), ("out_lin", "ow"))],
+    )
+    backend = adapted(tmp_path, "TransformerMT", named)
+    written = backend.written()  # type: ignore[attr-defined]
+    assert '"encoder.layers.*.self_attention.key": "enc.*.attention.kw"' in written
+    assert all("invalid for input of size" in one for one in broken(backend, "model.formula"))
+
+
+@pytest.mark.proof
+def test_order_of_projections_that_no_call_shows_is_asked_about(tmp_path: Path) -> None:
+    pairs = [("q_lin", "first"), ("k_lin", "third"), ("v_lin", "second")]
+    unnamed = edited(OF_QUERIES, *pairs)
+    with pytest.raises(Unclear, match=r"none was tried.*--parameter NAME=PATH"):
+        adapted(tmp_path, "TransformerMT", unnamed)
