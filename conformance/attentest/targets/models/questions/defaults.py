@@ -47,7 +47,8 @@ def _with_defaults(built: Building, name: str, failure: str) -> Iterator[Buildin
     """Yield `built` from copies of its files in which such a default is the size of its name."""
     thing: Any = built.space.get(name)
     said = {int(one) for one in re.findall(r"(?<![\w.])\d+(?![\w.])", failure)}
-    if thing is None or not built.expression.startswith(f"{name}("):
+    is_called = built.expression.startswith(f"{name}(")
+    if thing is None or not is_called or max(said, default=0) < _SMALLEST:
         return
     numbers = numbers_named(thing)
     held = [squashed(one) for one in numbers]

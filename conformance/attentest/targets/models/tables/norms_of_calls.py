@@ -25,16 +25,17 @@ class NormsOfCalls(TorchFunctionMode):
 
     def __init__(self, owner: nn.Module) -> None:
         super().__init__()
-        self.owner, self.turn = owner, 0
+        self.owner: Any = owner
+        self.turn = 0
 
     def enter(self, *_: object) -> None:
         """Begin with the first norm: the owner is called."""
         self.turn = 0
-        self.__enter__()
+        super().__enter__()  # type: ignore[no-untyped-call]
 
     def leave(self, *_: object) -> None:
         """Leave the norms of others as they are."""
-        self.__exit__(None, None, None)
+        super().__exit__(None, None, None)  # type: ignore[no-untyped-call]
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """Return what `func` does, or the norm in turn where that of a call is called."""
