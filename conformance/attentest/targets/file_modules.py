@@ -28,14 +28,11 @@ import builtins
 import hashlib
 import importlib.metadata
 import importlib.util
-import os
 import sys
-from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
-from itertools import islice, takewhile
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -43,6 +40,7 @@ from typing import Any
 from attentest.results.text import summary
 from attentest.targets import definitions
 from attentest.targets.imports.added_paths import AddedPaths, is_installed, restored_path
+from attentest.targets.imports.folders import around, beyond, files_of, upwards
 from attentest.targets.imports.importlibs import Importlib
 from attentest.targets.imports.relative import relative_files
 
@@ -88,17 +86,6 @@ def importable(path: Path) -> tuple[Path, str]:
     return above, ".".join([*place.parent.relative_to(above).parts, *stem])
 
 
-_MOST = 60
-"""Limit of the Python files of one folder that are looked at."""
-_FOLDERS = 200
-"""Limit of the folders below one in which they are looked for."""
-_ENTRIES = 2000
-"""Limit of the files and folders that are listed of each of these."""
-_UPWARDS = 4
-"""Limit of the folders above a file in which what it imports is looked for."""
-_PROJECT = (".git", "pyproject.toml", "setup.cfg")  # nothing above such a folder is looked at
-
-
 def _folder_of_imports(file: Path, folder: Path) -> Path:
     """Return the nearest folder from which the imports of `file` can be written.
 
@@ -114,59 +101,14 @@ def _folder_of_imports(file: Path, folder: Path) -> Path:
         asked, seen = [*asked, *sorted(near)], seen | near
         for top in _imported(importing):
             places = [importing.parent, folder]
-            held = {one for up in places for one in _files_of(up, top)}
+            held = {one for up in places for one in files_of(up, top)}
             asked, seen = [*asked, *sorted(held - seen)], seen | held
             if held - {importing} or _is_known(top, importing):
                 continue
-            above = next((one for one in (*up, *upwards(folder)) if _files_of(one, top)), None)
-            if (above := above or _around(folder, top)) is not None:
+            above = next((one for one in (*up, *upwards(folder)) if files_of(one, top)), None)
+            if (above := above or around(folder, top) or beyond(folder, top)) is not None:
                 return above
     return folder
-
-
-def _around(folder: Path, top: str) -> Path | None:
-    """Return the folder that holds the one called `top` in which `folder` is, None for none."""
-    inner = [folder, *folder.parents[: _UPWARDS - 1]]
-    near = list(takewhile(lambda one: one.name.isidentifier(), inner))
-    return next((one.parent for one in near if one.name == top), None)
-
-
-def upwards(folder: Path) -> Iterator[Path]:
-    """Yield the folders above `folder` that belong to its project, the nearest first."""
-    inner = folder
-    for up in folder.parents[:_UPWARDS]:
-        is_end = inner == Path.cwd() or any((inner / one).exists() for one in _PROJECT)
-        if is_end or not inner.name.isidentifier():
-            return
-        yield up
-        inner = up
-
-
-def _files_of(folder: Path, top: str) -> list[Path]:
-    """Return the files that `import top` may run in `folder`: none where it is not there."""
-    file = folder / f"{top}.py"
-    return [file] if file.is_file() else python_files(folder / top)
-
-
-def python_files(folder: Path, most: int = _MOST) -> list[Path]:
-    """Return the Python files below `folder`, those of the nearest folders first.
-
-    A project may hold millions of other files: `most` files and some folders are looked at, and
-    none of folders that are hidden or environments of Python.
-    """
-    found: list[Path] = []
-    waiting = deque([folder])
-    for _ in range(_FOLDERS):
-        if not waiting or len(found) >= most:
-            break
-        with suppress(OSError), os.scandir(waiting.popleft()) as entries:
-            held = sorted(islice(entries, _ENTRIES), key=lambda one: one.name)
-            if any(one.name == "pyvenv.cfg" for one in held):
-                continue
-            found += [Path(one.path) for one in held if one.name.endswith(".py") and one.is_file()]
-            folders = [one for one in held if one.name.isidentifier()]
-            waiting += [Path(one.path) for one in folders if one.is_dir(follow_symlinks=False)]
-    return found[:most]
 
 
 def _is_known(top: str, importing: Path, own: Path | None = None) -> bool:

@@ -15,6 +15,7 @@ from typing import Any
 from torch import nn
 
 from attentest.targets import file_modules
+from attentest.targets.imports.folders import python_files, upwards
 
 _PREPARING = (
     *("logging.", "warnings.", "sys.path.append", "sys.path.insert", "random.seed"),
@@ -139,7 +140,7 @@ def named_builders(thing: Any) -> str:
     elif home.__package__:
         found = [
             (_required(node), f"{_dotted(one, home)}:{node.name}")
-            for one in file_modules.python_files(_root(home), _MOST)
+            for one in python_files(_root(home), _MOST)
             for node in _that_call(_body(one), thing)
         ]
     else:
@@ -202,8 +203,8 @@ def _files_around(home: ModuleType) -> Iterator[list[Path]]:
         return
     place = Path(file).resolve()
     root, _ = file_modules.importable(place)
-    above = [up.glob("*.py") for up in file_modules.upwards(place.parent)]
-    for files in (place.parent.glob("*.py"), file_modules.python_files(root), *above):
+    above = [up.glob("*.py") for up in upwards(place.parent)]
+    for files in (place.parent.glob("*.py"), python_files(root), *above):
         yield sorted(one for one in files if one != place)
 
 
@@ -222,7 +223,7 @@ def _files_of_package(home: ModuleType) -> Iterator[list[Path]]:
     place = Path(file).resolve()
     yield sorted(one for one in place.parent.glob("*.py") if one != place)
     yield sorted(_imported(home) - {place})
-    files = file_modules.python_files(_root(home), _MOST)
+    files = python_files(_root(home), _MOST)
     if len(files) < _MOST:
         yield [one for one in files if one != place]
 

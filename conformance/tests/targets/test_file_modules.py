@@ -18,6 +18,7 @@ import attentest
 from attentest.studies.comparison import compare
 from attentest.targets import file_modules, resolve
 from attentest.targets.adapt.adaptation import Adapted
+from attentest.targets.imports import folders
 from attentest_spec.registry import LoadFailure
 
 pytest_plugins = ["pytester"]
@@ -385,7 +386,7 @@ def test_files_of_a_project_leave_out_environments_and_all_that_is_not_python(
     for name in (".git/hook.py", "env/lib/site.py", "env/pyvenv.cfg"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text("", encoding="utf-8")
-    found = [one.relative_to(tmp_path).as_posix() for one in file_modules.python_files(tmp_path)]
+    found = [one.relative_to(tmp_path).as_posix() for one in folders.python_files(tmp_path)]
     assert found == ["main.py", "parts/one.py", "parts/deep/two.py"]
 
 
@@ -393,5 +394,5 @@ def test_files_of_a_large_project_are_looked_for_in_some_folders_alone(tmp_path:
     for number in range(300):
         (tmp_path / f"data{number:03}").mkdir()
         (tmp_path / f"data{number:03}" / "rows.py").write_text("", encoding="utf-8")
-    assert len(file_modules.python_files(tmp_path)) == 60
-    assert file_modules.python_files(tmp_path / "missing") == []
+    assert len(folders.python_files(tmp_path)) == 60
+    assert folders.python_files(tmp_path / "missing") == []

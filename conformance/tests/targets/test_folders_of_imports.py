@@ -51,3 +51,33 @@ def test_imports_of_files_that_are_imported_by_dots_are_found(tmp_path: Path) ->
     (folder / "parts" / "block.py").write_text("from sources.model.parts.width import WIDTH\n")
     (folder / "whole.py").write_text("from .parts.block import WIDTH\n")
     assert load(folder / "whole.py").WIDTH == 8
+
+
+def test_folders_around_the_working_folder_are_imported_and_no_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project = tmp_path / "project"
+    for name in ("model", "layers"):
+        (project / name).mkdir(parents=True)
+    (project / "layers" / "sizes.py").write_text("WIDTH = 8\n")
+    (project / "stray.py").write_text("WIDTH = 9\n")
+    (project / "model" / "whole.py").write_text("from layers.sizes import WIDTH\n")
+    (project / "model" / "other.py").write_text("from stray import WIDTH\n")
+    monkeypatch.chdir(project / "model")
+    assert load(project / "model" / "whole.py").WIDTH == 8
+    with pytest.raises(ModuleNotFoundError, match="stray"):
+        load(project / "model" / "other.py")
+
+
+def test_nothing_around_a_working_folder_that_is_a_project_is_imported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "layers").mkdir()
+    (tmp_path / "layers" / "sizes.py").write_text("WIDTH = 8\n")
+    project = tmp_path / "project"
+    project.mkdir()
+    (project / "pyproject.toml").touch()
+    (project / "whole.py").write_text("from layers.sizes import WIDTH\n")
+    monkeypatch.chdir(project)
+    with pytest.raises(ModuleNotFoundError, match="layers"):
+        load(project / "whole.py")

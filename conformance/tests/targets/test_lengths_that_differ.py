@@ -7,8 +7,6 @@ from folders import SUPPORT
 from mistaken_code import adapted, broken, edited
 
 from attentest.targets.adapt import Unclear
-from attentest.targets.models.lengths import has_two_lengths
-from attentest.targets.models.trials import Building
 
 METHODS = (SUPPORT / "wild_models" / "by_methods.py").read_text(encoding="utf-8")
 CROSSED = (
@@ -19,9 +17,17 @@ TWO = ("src_seq_len, d_model", "src_seq_len, tgt_seq_len, d_model")
 SAID = "raises where source and target differ in length"
 
 
+def test_model_with_a_length_of_each_side_that_raises_for_them_is_a_question(
+    tmp_path: Path,
+) -> None:
+    with pytest.raises(Unclear, match=r"at own\.py:\d+\).*--anyway .* lengths that differ"):
+        adapted(tmp_path, "build_transformer", edited(METHODS, CROSSED, TWO))
+
+
 @pytest.mark.proof
-def test_model_with_a_length_of_each_side_that_raises_for_them_is_judged(tmp_path: Path) -> None:
-    backend = adapted(tmp_path, "build_transformer", edited(METHODS, CROSSED, TWO))
+def test_model_with_a_length_of_each_side_is_judged_anyway(tmp_path: Path) -> None:
+    mistaken = edited(METHODS, CROSSED, TWO)
+    backend = adapted(tmp_path, "build_transformer", mistaken, anyway=True)
     assert any(SAID in one for one in backend.assumed)  # type: ignore[attr-defined]
     assert broken(backend, "model.formula", "model.step-by-step")
 
@@ -62,16 +68,32 @@ def test_model_with_one_length_that_raises_for_others_is_judged_anyway(tmp_path:
     assert broken(backend, "model.formula", "model.step-by-step")
 
 
-@pytest.mark.parametrize(
-    ("arguments", "are_two"),
-    [
-        ("src_len=sizes.max_length, tgt_len=sizes.max_length", True),
-        ("input_length=sizes.max_length, output_length=sizes.max_length", True),
-        ("enc_max_len=sizes.max_length, dec_max_len=sizes.max_length", True),
-        ("max_sequence_length=sizes.max_length", False),
-        ("target_sequence_length=sizes.max_length", False),
-        ("src_len=sizes.max_length, tgt_vocab=sizes.target_vocabulary", False),
-    ],
+OF_QUERIES = edited(
+    (SUPPORT / "wild_models" / "one_file.py").read_text(encoding="utf-8"),
+    ("x.reshape(batch, -1,", "x.reshape(batch, length,"),
+    ("        max_length=100,\n", "        src_max_len=100,\n        tgt_max_len=100,\n"),
+    ("self.src_pos = nn.Embedding(max_length,", "self.src_pos = nn.Embedding(src_max_len,"),
+    ("self.tgt_pos = nn.Embedding(max_length,", "self.tgt_pos = nn.Embedding(tgt_max_len,"),
 )
-def test_lengths_of_both_sides_are_two_arguments(arguments: str, are_two: bool) -> None:
-    assert has_two_lengths(Building(f"Model({arguments})", {})) == are_two
+
+
+@pytest.mark.proof
+def test_names_of_projections_are_read_where_no_call_shows_their_order(tmp_path: Path) -> None:
+    named = edited(
+        OF_QUERIES,
+        ("self.q_lin, self.k_lin =", "self.qw, self.vw ="),
+        ("self.v_lin, self.out_lin =", "self.kw, self.ow ="),
+        *[(f"self.{a}(", f"self.{b}(") for a, b in (("q_lin", "qw"), ("k_lin", "kw"))],
+        *[(f"self.{a}(", f"self.{b}(") for a, b in (("v_lin", "vw"), ("out_lin", "ow"))],
+    )
+    backend = adapted(tmp_path, "TransformerMT", named, anyway=True)
+    written = backend.written()  # type: ignore[attr-defined]
+    assert '"encoder.layers.*.self_attention.key": "enc.*.attention.kw"' in written
+    assert all("invalid for input of size" in one for one in broken(backend, "model.formula"))
+
+
+def test_model_that_takes_lengths_of_queries_for_those_of_keys_is_a_question(
+    tmp_path: Path,
+) -> None:
+    with pytest.raises(Unclear, match=r"invalid for input of size.*at own\.py:\d+\)"):
+        adapted(tmp_path, "TransformerMT", OF_QUERIES)

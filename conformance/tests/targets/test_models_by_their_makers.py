@@ -143,3 +143,11 @@ def build_model(cfg: dict = None, src_vocab: Vocabulary = None, trg_vocab: Vocab
     for name in ("Model", "build_model"):
         with pytest.raises(Unclear, match=f"{name} could not be built as a whole model"):
             attentest.adapted(f"{path}:{name}")
+
+
+def test_class_with_encode_and_decode_alone_is_a_part_of_what_makes_it(tmp_path):
+    path = tmp_path / "own.py"
+    path.write_text((SUPPORT / "wild_models" / "by_methods.py").read_text())
+    found = {one.name: (one.component, one.inside) for one in members(str(path))}
+    assert found["build_transformer"] == ("model", "")
+    assert found["Transformer"] == ("", "build_transformer")

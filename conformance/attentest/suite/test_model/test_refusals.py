@@ -45,8 +45,8 @@ def _with_the_last_ids(subject: Subject, draw: Draw) -> ModelCall:
     vocabularies = (11, 11) if shared else draw.choose(_UNLIKE)
     source, target = vocabularies
     case = draw_call(subject, draw, source_vocabulary=source, target_vocabulary=target)
-    case.source[-1, -1] = case.sizes.source_vocabulary - 1
-    case.target[-1, -1] = case.sizes.target_vocabulary - 1
+    case.source[-1, 0] = case.sizes.source_vocabulary - 1  # before padding, wherever that is
+    case.target[-1, 0] = case.sizes.target_vocabulary - 1
     case.output()
     return case
 
@@ -58,8 +58,9 @@ def _foreign_ids(case: ModelCall, draw: Draw) -> Iterator[tuple[str, Callable[[]
     for side, vocabulary in sides.items():
         for wrong in (-1, vocabulary, vocabulary + draw.integer(1, 90)):
             tokens: Array = getattr(case, side).copy()
-            place = tuple(draw.integer(0, extent - 1) for extent in tokens.shape)
-            tokens[place] = wrong
+            row, column = (draw.integer(0, extent - 1) for extent in tokens.shape)
+            ends = case.probe.subject.limits.right_padded
+            tokens[row, 0 if side in ends else column] = wrong  # behind padding, no token is right
             inputs = case.but(**{side: tokens}).inputs
             doing = f"the {side} token {wrong} in a vocabulary of {vocabulary}"
             yield doing, partial(case.probe.output, *inputs), wrong

@@ -53,6 +53,7 @@ from attentest.targets.models.limits import (
     with_rounded_heads,
 )
 from attentest.targets.models.logits import scale_of_logits
+from attentest.targets.models.questions.defaults import inferred_of_defaults
 from attentest.targets.models.questions.hiding import demand_hiding_fill
 from attentest.targets.models.questions.lengths import inferred_of_equal_lengths
 from attentest.targets.models.questions.losses import demand_logits
@@ -62,6 +63,7 @@ from attentest.targets.models.tables.fixed_rows import with_free_rows
 from attentest.targets.models.tables.head_matrices import with_own_parameters
 from attentest.targets.models.tables.mapping import table_of
 from attentest.targets.models.tables.norms_in_turn import with_own_norms
+from attentest.targets.models.tables.norms_of_calls import NormsOfCalls
 from attentest.targets.models.tables.one_table import (
     NOT_ADDED,
     ONE_TABLE,
@@ -233,6 +235,8 @@ def _inferred(built: Building, name: str, doc: str, reading: Reading) -> tuple[B
         is_equal = EQUAL_LENGTHS in str(question)
         if is_equal and (found := inferred_of_equal_lengths(built, name, doc, reading)):
             return found
+        if found := inferred_of_defaults(built, name, doc, reading, str(question)):
+            return found
         if _OVERFLOW in str(question):
             doubled = replace(built, doubled=True)
             return doubled, infer(doubled, name, doc, reading)
@@ -382,7 +386,7 @@ def _backend(adapter: Adapter, said: tuple[str, ...]) -> AdaptedWhole:
         "TorchBackend": TorchBackend,
     }
     exec(adapter.body(), space)
-    for one in (Surrounded, Vocabulary, InTurn, OfAllHeads):  # a copy in no module: no pickle
+    for one in (Surrounded, Vocabulary, InTurn, OfAllHeads, NormsOfCalls):  # copies: no pickle
         space[one.__name__] = one
     made: TorchBackend = space["backend"]
     return AdaptedWhole(

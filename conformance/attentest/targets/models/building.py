@@ -26,7 +26,7 @@ from attentest.targets.adapt.names import (
     SIZES,
 )
 from attentest.targets.adapt.objects.configuration import Fields
-from attentest.targets.adapt.objects.parts import takes_itself
+from attentest.targets.adapt.objects.parts import nearest_parts, takes_itself
 from attentest.targets.adapt.objects.settings import (
     holds_any_field,
     is_configuration,
@@ -41,10 +41,10 @@ from attentest.targets.adapt.reading import Reading, Unclear
 from attentest.targets.constants.copies import copied
 from attentest.targets.constants.models import assumed_of, size_constants
 from attentest.targets.constants.numbers_read import HEAD_WIDTH_CODE
-from attentest.targets.kernels import demand_runnable
 from attentest.targets.language_models.construction.plain_values import words_for
 from attentest.targets.language_models.construction.uses import codes_by_use
 from attentest.targets.models.configurations import Configurations, called_once, usual
+from attentest.targets.models.questions.unbuilt import unbuilt
 from attentest.targets.models.size_names import (
     NO_TOKEN,
     is_no_size,
@@ -55,9 +55,9 @@ from attentest.targets.models.size_names import (
     size_by_words,
     sizes_named,
 )
+from attentest.targets.models.tables.handed_positions import sines, table_doubts, table_given
 from attentest.targets.models.tables.vocabularies import Vocabulary, with_vocabularies
-from attentest.targets.models.trials import BIASED, Building, around, factor_doubts, trial
-from attentest.targets.neighbours import named_builders
+from attentest.targets.models.trials import Building, around, factor_doubts, trial
 from attentest.targets.signatures import constructor_arguments, is_accelerator
 
 MOST = 200
@@ -76,7 +76,7 @@ def building(thing: Callable[..., Any], name: str, reading: Reading) -> Building
     """Return how the model that `thing` makes is built; Unclear where no way fits."""
     home = sys.modules.get(thing.__module__)
     own = {name.partition(".")[0]: thing}
-    made = {one.__name__: one for one in (SimpleNamespace, Vocabulary, torch)}
+    made = {one.__name__: one for one in (SimpleNamespace, Vocabulary, torch, sines)}
     space = {**made, **(vars(home) if home else {}), **own}
     if "." in name:
         space = {**made, **(dict(vars(home)) if home else {name: thing})}
@@ -142,7 +142,7 @@ def _fitting(options: "_Options", thing: Callable[..., Any], name: str) -> Build
 class _Options:
     """The expressions that arguments may get."""
 
-    space: Mapping[str, Any]
+    space: dict[str, Any]
     reading: Reading
     top: Any
     constants: str = ""
@@ -228,7 +228,10 @@ class _Options:
         if size in SIZES:
             yield f"sizes.{size}"
             return
-        if parameter.annotation is nn.Embedding:
+        if table := table_given(own, self.top, parameter.default):
+            yield table
+            return
+        if parameter.annotation is nn.Embedding and not ("pos" in name and not parameter.default):
             yield f"torch.nn.Embedding(sizes.{side_of(name, side)}_vocabulary, sizes.d_model)"
             return
         inner = self._inner(own, parameter, side)
@@ -296,6 +299,10 @@ class _Options:
             if issubclass(one, nn.Module) and wanted and component_named(name) == wanted
             if not takes_itself(one, own)
         ]
+        if not made and wanted in ("encoder", "decoder"):  # of another file, which imports nothing
+            near = nearest_parts(self.top, "model", own)
+            made = [one.__name__ for one in near if self.space.setdefault(one.__name__, one) is one]
+            made = made if len(near) == 1 else []
         return (made[0], wanted if wanted in ("encoder", "decoder") else side) if made else ()
 
     def _configurations(
@@ -360,32 +367,21 @@ class _Options:
     def doubts(self, expression: str) -> Iterator[str]:
         """Yield the switches that nothing says, as `expression` sets them, and its settings."""
         yield from settings_doubts(self.top, expression)
-        yield from factor_doubts(expression)
+        yield from (*factor_doubts(expression), *table_doubts(expression))
         for one in dict.fromkeys(self.switches):
             if re.search(rf"[( ]{re.escape(one)}[,)]", expression):
                 yield f"assumed {one}, of which nothing says what is meant: --give sets it"
 
     def question(self, thing: Any, name: str, first: str, failure: str) -> str:
         """Return the question where nothing fits."""
-        demand_runnable(name, failure, thing)
-        if BIASED in failure:
-            return f"{name} is not judged as model: {failure}."
+        arguments = constructor_arguments(thing)
         unknown = [
             own
-            for own, one in constructor_arguments(thing).items()
+            for own, one in arguments.items()
             if one.default is inspect.Parameter.empty
-            and not list(islice(self._for(own, one, constructor_arguments(thing), ""), 1))
+            and not list(islice(self._for(own, one, arguments, ""), 1))
         ]
-        words = f"{' and '.join(unknown)} {'is' if len(unknown) == 1 else 'are'}"
-        open_words = f" Nothing says what {words}." if unknown else ""
-        tried = f" Built as {first}: {failure}." if first else ""
-        return (
-            f"{name} could not be built as a whole model.{open_words}{tried} Say what an argument "
-            f"is with --argument SIZE=NAME ({', '.join(SIZES)}), or fix one with "
-            f"--give NAME=VALUE (in Python: arguments={{SIZE: NAME}}, given={{NAME: VALUE}}); "
-            f"--as encoder judges its encoder alone. A function that builds the model is a target "
-            f"too: FILE.py:NAME.{named_builders(thing)}"
-        )
+        return unbuilt(thing, name, unknown, first, failure)
 
 
 _PLAIN = (int, float, bool, str, "int", "float", "bool", "str")

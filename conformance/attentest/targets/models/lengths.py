@@ -6,7 +6,6 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from attentest.targets.adapt.components import squashed
 from attentest.targets.models.probing import SOURCE_LENGTH, Probe
 from attentest.targets.models.trials import Building
 from attentest_spec import Sizes
@@ -29,8 +28,6 @@ DIFFERENT_LENGTHS = (
     "{} raises where source and target differ in length, and takes them where they do not: it is "
     "judged with lengths that differ"
 )
-_OF_SOURCE = re.compile(r"src|source|enc(?!e)|inp")
-_OF_TARGET = re.compile(r"tgt|trg|target|dec|out")
 
 
 class EqualProbe(Probe):
@@ -41,16 +38,6 @@ class EqualProbe(Probe):
         """Source (2, 6) and target (2, 6)."""
         source, _ = super().tokens
         return source, torch.stack([source[1], source[0].flip(0)])[:, :SOURCE_LENGTH]
-
-
-def has_two_lengths(built: Building) -> bool:
-    """Say whether the model is built with a greatest length of each side, so that they may differ.
-
-    That is by the names of two arguments, as `src_seq_len` and `tgt_seq_len`.
-    """
-    own = [squashed(one) for one in re.findall(r"(\w+)=sizes\.max_length", built.expression)]
-    of_target = [one for one in own if _OF_TARGET.search(one)]
-    return bool(of_target) and any(_OF_SOURCE.search(one) for one in {*own} - {*of_target})
 
 
 def words_of_equal_lengths(probe: Probe, can_be_called: Callable[[Probe], bool]) -> str:

@@ -97,13 +97,13 @@ def _untrained(built: Building, inferred: Inferred) -> tuple[int, ...]:
 def _length(built: Building, inferred: Inferred) -> int | None:
     """Return the greatest length of a model, None where an argument says it, or there is none."""
     if built.rows is not None:
-        return min(built.rows, _longest(built, inferred) or built.rows)
-    return None if "max_length" in built.known else _longest(built, inferred)
+        return min(built.rows, longest(built, inferred) or built.rows)
+    return None if "max_length" in built.known else longest(built, inferred)
 
 
-def _longest(built: Building, inferred: Inferred) -> int | None:
+def longest(built: Building, inferred: Inferred, sizes: Sizes = DISTINCT) -> int | None:
     """Return the greatest length that is accepted, None where that is more than is judged."""
-    probe = probe_of(built, DISTINCT.but(target_vocabulary=DISTINCT.source_vocabulary))
+    probe = probe_of(built, sizes.but(target_vocabulary=sizes.source_vocabulary))
     call, (_, target) = inferred.call.compiled(), probe.tokens
 
     def accepted(length: int) -> bool:

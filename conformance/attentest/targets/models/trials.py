@@ -93,7 +93,7 @@ def trial(built: Building, *, shared: bool = False) -> str:
     try:
         with undisturbed():
             module = built(sizes)
-    except Exception as failure:  # code that a user wrote may raise anything
+    except (Exception, SystemExit) as failure:  # code that a user wrote may raise anything, or end
         return summary(failure, 160)
     if not isinstance(module, nn.Module):
         return f"it makes a {type(module).__name__}, and no torch.nn.Module"
@@ -103,6 +103,9 @@ def trial(built: Building, *, shared: bool = False) -> str:
         return (
             "it holds no parameters: its parts are handed to it, and these are numbers and no parts"
         )
+    linears = [one for one in module.modules() if isinstance(one, nn.Linear)]
+    if any(one.bias is not None and len(one.bias) != len(one.weight) for one in linears):
+        return "it holds a matrix of another number of rows than its biases: they are of two sizes"
     tables = [one.weight for one in module.modules() if isinstance(one, nn.Embedding)]
     for rows, width in (one.shape for one in tables):
         if width == sizes.heads:
@@ -166,7 +169,7 @@ def around(built: Building) -> Building | None:
         with undisturbed():
             core = built(DISTINCT.but(target_vocabulary=DISTINCT.source_vocabulary))
         own = list(core.modules())
-    except Exception:  # code that a user wrote may raise anything
+    except (Exception, SystemExit):  # code that a user wrote may raise anything, or end
         return None
     if {"d_model", "heads", "layers"} - built.known or any(
         isinstance(one, nn.Embedding) for one in own

@@ -16,7 +16,14 @@ from attentest.targets.models.forms import ADDITIVE
 from attentest.targets.models.inferring import Inferred
 from attentest.targets.models.surrounded import SURROUNDED_SOURCE, Surrounded
 from attentest.targets.models.tables.fixed_rows import RESIZED_SOURCE, resized
+from attentest.targets.models.tables.handed_positions import SINES_SOURCE, sines
+from attentest.targets.models.tables.heads_of_layers import PLAIN_HEAD_SOURCE, plain_head
 from attentest.targets.models.tables.norms_in_turn import UNTIED_SOURCE, untied
+from attentest.targets.models.tables.norms_of_calls import (
+    NORMS_OF_CALLS_SOURCE,
+    NormsOfCalls,
+    norms_held,
+)
 from attentest.targets.models.tables.one_table import PLACELESS_SOURCE, placeless
 from attentest.targets.models.tables.single_numbers import IN_COLUMNS_SOURCE, in_columns
 from attentest.targets.models.tables.vocabularies import VOCABULARY_SOURCE, Vocabulary
@@ -59,10 +66,13 @@ class Adapter:
         for called, source in (
             (copied, COPIES_SOURCE),
             (Vocabulary, VOCABULARY_SOURCE),
+            (sines, SINES_SOURCE),
+            (plain_head, PLAIN_HEAD_SOURCE),
             (resized, RESIZED_SOURCE),
             (placeless, PLACELESS_SOURCE),
             (in_columns, IN_COLUMNS_SOURCE),
             (untied, UNTIED_SOURCE),
+            (norms_held, NORMS_OF_CALLS_SOURCE),
             (own_heads, OWN_HEADS_SOURCE),
         ):
             helpers += [source] * (f"{called.__name__}(" in self.expression())
@@ -195,6 +205,6 @@ def imports_of(expression: str, space: Mapping[str, Any], own: Origin) -> list[s
 
 _WRITTEN = (
     *("Generated", "OfBlocks", "Turned"),
-    *(one.__name__ for one in (Surrounded, Vocabulary, InTurn)),
+    *(one.__name__ for one in (Surrounded, Vocabulary, InTurn, NormsOfCalls)),
 )
 """The classes whose code is written into the file."""

@@ -89,7 +89,7 @@ def _kept(backend: Backend) -> str:
         return ""
     try:
         with undisturbed():
-            part: Any = backend.build(component, SIZES)
+            part: Any = backend.build(component, _sizes(backend))
             held = dict(_loose(part.module)) if isinstance(part, TorchPart) else {}
             made = "" if held or component == "model" else _device_of_calls(type(part.module))
             if not (made or held) or not all(held.values()) or _follows(part, component):
@@ -102,6 +102,12 @@ def _kept(backend: Backend) -> str:
     return KEPT.format(device, name)
 
 
+def _sizes(backend: Backend) -> Sizes:
+    """Return sizes at which `backend` can be built."""
+    same = SIZES.but(target_vocabulary=SIZES.source_vocabulary)
+    return SIZES if backend.limits.own_vocabularies else same
+
+
 def _moving(backend: Backend) -> str:
     """Return the first class of the modules of `backend` whose code calls `cuda`, "" for none.
 
@@ -112,7 +118,7 @@ def _moving(backend: Backend) -> str:
     for component in backend.components:
         try:
             with undisturbed():
-                part: Any = backend.build(component, SIZES)
+                part: Any = backend.build(component, _sizes(backend))
             kinds = {type(one) for one in part.module.modules()}
             own = [one for one in kinds if not one.__module__.startswith("torch.")]
             names = sorted(one.__name__ for one in own if _calls_cuda(inspect.getsource(one)))
@@ -137,10 +143,17 @@ def _calls_cuda(source: str) -> bool:
 
 
 def _loose(module: nn.Module) -> Iterator[tuple[str, str]]:
-    """Yield the tensors that `module` holds as plain attributes, each with its device."""
-    for path, owner in modules(module):
-        for name, _ in tensors(owner):
-            yield f"{path}.{name}".lstrip("."), _device_of(type(owner), name.partition(".")[0])
+    """Yield the tensors that `module` holds as plain attributes, each with its device.
+
+    What a module hands on to its parts is where these put it.
+    """
+    held = [
+        (f"{path}.{name}".lstrip("."), _device_of(type(owner), name.partition(".")[0]), one)
+        for path, owner in modules(module)
+        for name, one in tensors(owner)
+    ]
+    placed = {id(one): device for _, device, one in held if device}
+    yield from ((name, placed.get(id(one), "")) for name, _, one in held)
 
 
 def _device_of(owner: type, attribute: str) -> str:
@@ -157,7 +170,8 @@ def _device_of(owner: type, attribute: str) -> str:
     made = [ast.unparse(one) for one in statements]
     is_placed = any(re.match(rf"self\.{attribute}\b.*=.*\bdevice\b", one, re.S) for one in made)
     kept = [found[1] for one in made if (found := re.fullmatch(rf"self\.(\w+) = {device}", one))]
-    is_there = is_placed or any(_is_moved(tree, attribute, one) for one in kept)
+    given = [f"self.{one}" for one in kept] + [device] * (whose == _OF_FILE)
+    is_there = is_placed or any(_is_moved(tree, attribute, one) for one in given)
     return f"{whose} {device}" * is_there
 
 
@@ -184,7 +198,7 @@ def _device_of_file(owner: type) -> str:
 
 
 def _is_moved(tree: ast.AST, attribute: str, kept: str) -> bool:
-    """Say whether a method moves an attribute, or a part of it, to the device `kept` by itself."""
+    """Say whether a method moves an attribute, or a part of it, to the device `kept`."""
     methods = [one for one in ast.walk(tree) if isinstance(one, ast.FunctionDef)]
     for method in (one for one in methods if one.name != "__init__"):
         held = [rf"\bself\.{attribute}\b"]
@@ -194,7 +208,7 @@ def _is_moved(tree: ast.AST, attribute: str, kept: str) -> bool:
         calls = [one for one in ast.walk(method) if isinstance(one, ast.Call)]
         for call in (one for one in calls if getattr(one.func, "attr", "") == "to"):
             given = [*call.args, *(one.value for one in call.keywords)]
-            to_kept = any(ast.unparse(one) == f"self.{kept}" for one in given)
+            to_kept = any(ast.unparse(one) == kept for one in given)
             if to_kept and any(re.search(name, ast.unparse(call.func)) for name in held):
                 return True
     return False

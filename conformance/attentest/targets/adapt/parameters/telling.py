@@ -24,6 +24,8 @@ def spoken(tables: Iterable[Table]) -> str:
     )
 
 
+FAILED = "calling it failed with"
+"""The words of a map that no numbers could choose, as a call raises."""
 _UNEXPLAINED = "no assignment gives the spec's numbers; the usual order was assumed"
 _EXPLAINED = "the usual order was taken, and gives the spec's numbers under the options measured"
 
@@ -43,7 +45,7 @@ def how_taken(fits: int, failure: str) -> str:
     if fits:
         return "names and shapes leave several maps, and the numbers chose"
     start, end = _UNEXPLAINED.split(";")
-    return f"{start} (calling it failed with {failure});{end}" if failure else _UNEXPLAINED
+    return f"{start} ({FAILED} {failure});{end}" if failure else _UNEXPLAINED
 
 
 def by_a_mistake(about: str, tables: Iterable[Table]) -> str:

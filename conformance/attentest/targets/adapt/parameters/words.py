@@ -110,7 +110,7 @@ _LETTERS = {"q": "query", "k": "key", "v": "value"}
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _GLUED = re.compile(
     r"(to|w|b|c|proj)?(q|k|v|o|qkv|kqv|vqk|qvk|kvq|vkq|kv|vk|qk"
-    r"|query|queries|key|keys|value|values)(proj|lin)?"
+    r"|query|queries|key|keys|value|values)(proj|lin|w)?"
 )
 
 

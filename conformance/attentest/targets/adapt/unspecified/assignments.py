@@ -3,6 +3,7 @@
 from collections import Counter
 
 from attentest.targets.adapt.parameters import FoundTable
+from attentest.targets.adapt.parameters.telling import FAILED
 from attentest.targets.adapt.reading import Reading, Unclear
 from attentest_spec.mapping import Table
 
@@ -10,17 +11,20 @@ from attentest_spec.mapping import Table
 def demand_assignment(found: FoundTable, explained: bool, reading: Reading, name: str) -> None:
     """Raise Unclear where not every assignment was tried, and no choice gives the numbers.
 
-    Where all were tried the numbers are those of a mistake, whatever the order. Rows of one matrix
+    Where all were tried the numbers are those of a mistake, whatever the order; where calls fail,
+    none can be. Rows of one matrix
     and members of a list have a usual order; attributes with names of their own have none.
     """
-    is_open = found.cut and found.doubts and not explained
+    is_untried = any(FAILED in one for one in found.remarks)
+    is_open = (found.cut or is_untried) and found.doubts and not explained
     if reading.anyway or not is_open or _in_order(found.table):
         return
+    why = "none was tried" if is_untried else "the time was up before all assignments were tried"
     raise Unclear(
         f"{name} was read as an encoder-decoder model. Names do not say which of its parameters is "
-        f"which, and the time was up before all assignments were tried: "
-        f"{'; '.join(found.doubts)} so far. Say which one is which with --parameter NAME=PATH (in "
-        f"Python: parameters), or judge it with --anyway, in the usual order."
+        f"which, and {why}: {'; '.join(found.doubts)}{'' if is_untried else ' so far'}. Say "
+        f"which one is which with --parameter NAME=PATH (in Python: parameters), or judge it with "
+        f"--anyway, in the usual order."
     )
 
 

@@ -21,6 +21,8 @@ from attentest.targets.adapt.reading import Reading, Unclear, Uncovered
 from attentest.targets.adapt.wrappers.own_norms import IN_TURN, InTurn
 from attentest.targets.models.inferring import Inferred, probe_of
 from attentest.targets.models.probing import SOURCE_LENGTH, TARGET_LENGTH
+from attentest.targets.models.tables.heads_of_layers import with_plain_head
+from attentest.targets.models.tables.norms_of_calls import with_norms_of_calls
 from attentest.targets.models.trials import Building
 from attentest.targets.nearest import shown_line
 
@@ -80,10 +82,12 @@ def with_own_norms(built: Building, inferred: Inferred, name: str, reading: Read
     """Return `built` with a norm for each sublayer, where the layers of a list have one for all.
 
     It is returned as it is where there is none, and where layers share a norm with one another.
-    Raises Uncovered for layers that norm a memory by the norm of their own rows.
+    Raises Uncovered for layers that norm a memory by the norm of their own rows. Norms that calls
+    make are held first, and a head of several matrices has one.
     """
     if reading.strict:
         return built
+    built = with_norms_of_calls(with_plain_head(built, inferred), inferred)
     probe = probe_of(built, DISTINCT.but(target_vocabulary=DISTINCT.source_vocabulary))
     call = inferred.call.compiled()
     counted = CountedNorms(probe.model)

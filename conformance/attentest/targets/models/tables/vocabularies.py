@@ -4,7 +4,9 @@ The class needs nothing else of the suite: reproductions and written adapters co
 """
 
 import inspect
+import re
 from collections.abc import Iterator
+from itertools import combinations
 from typing import Any
 
 
@@ -50,7 +52,12 @@ _IS_NO_NUMBER = (
 
 
 def with_vocabularies(expression: str, failure: str) -> Iterator[str]:
-    """Yield the expression with vocabularies in the place of their sizes, where those failed."""
+    """Yield the expression with vocabularies in the place of their sizes, where those failed.
+
+    Where no argument is one by its name, the arguments that were taken for widths may be.
+    """
+    if _NO_TABLE in failure and "_vocabulary" not in expression:
+        yield from _with_rows(expression)
     if not any(one in failure for one in _IS_NO_NUMBER):
         return
     changed = expression
@@ -59,3 +66,35 @@ def with_vocabularies(expression: str, failure: str) -> Iterator[str]:
         changed = changed.replace(f"=sizes.{side}_vocabulary", f"={held}")
     if changed != expression:
         yield changed
+
+
+_NO_TABLE = "it holds no table of"
+_OF_SOURCE = re.compile(r"_?(in|inp|input|src|source|enc|encoder)(_|$)")
+_OF_TARGET = re.compile(r"_?(out|outp|output|tgt|trg|target|dec|decoder)(_|$)")
+
+
+def _with_rows(expression: str) -> Iterator[str]:
+    """Yield the expression with vocabularies in the place of two of its widths, or of one of them.
+
+    The tables of what is built show which are right. Names of sides come first.
+    """
+    widths = [one[1] for one in re.finditer(r"(\w+)=sizes\.d_model(?=[,)])", expression)]
+    if len(widths) != len(set(widths)) or not 2 <= len(widths) <= _MOST_WIDTHS:
+        return
+    turned = [pair[::-1] for pair in combinations(widths, 2)]
+    pairs = sorted([*combinations(widths, 2), *turned], key=lambda pair: -_of_sides(*pair))
+    for source, target in pairs if len(widths) > 2 else ():
+        yield _with(_with(expression, source, "source_vocabulary"), target, "target_vocabulary")
+    for own in widths:
+        yield _with(expression, own, "source_vocabulary")
+
+
+_MOST_WIDTHS = 5
+
+
+def _with(expression: str, own: str, size: str) -> str:
+    return re.sub(rf"\b{own}=sizes\.d_model\b", f"{own}=sizes.{size}", expression)
+
+
+def _of_sides(source: str, target: str) -> int:
+    return bool(_OF_SOURCE.search(source)) + bool(_OF_TARGET.search(target))

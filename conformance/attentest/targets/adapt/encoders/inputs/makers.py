@@ -40,7 +40,12 @@ _BESIDE = re.compile(r"mask|len|seg|type|pos")
 
 
 def _takes_one_text(thing: Any) -> bool:
-    """Say whether a call needs one input, and else what comes with it."""
+    """Say whether a call needs one input, and else what comes with it.
+
+    A class without a call that encodes and decodes needs two.
+    """
+    if thing.forward is nn.Module.forward and hasattr(thing, "decode"):
+        return False
     _, *given = inspect.signature(thing.forward).parameters.values()
     needed = [one.name for one in given if one.default is inspect.Parameter.empty]
     return sum(not _BESIDE.search(one) for one in needed) < 2
