@@ -2,16 +2,18 @@
 
 import inspect
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
 from attentest.targets.adapt.components import squashed
 from attentest.targets.adapt.construction import Construction
+from attentest.targets.adapt.fillings import SOME_CLASSES
 from attentest.targets.adapt.names import WIDTH
 from attentest.targets.adapt.objects.compared_words import worded
 from attentest.targets.adapt.parameters.building import DISTINCT
+from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.adapt.reading import Attempt, Reading, Unclear
 from attentest.targets.adapt.wrappers.head_matrices import with_own_heads
 from attentest.targets.constants.components import constants_of, varied
@@ -41,6 +43,9 @@ def built_of(thing: Any, component: str, reading: Reading) -> Construction:
             built = varied(thing, component, attempt.added(reading))
             if _is_built(built):
                 return replace(built, remark=_NO_VECTORS.format(" and ".join(attempt.given)))
+        for attempt in () if reading.strict else tuple(filter(_is_of_ones, question.attempts)):
+            if (sized := _with_columns(thing, component, reading, [*attempt.given])) is not None:
+                return replace(sized, remark=_COLUMNS.format(" and ".join(attempt.given)))
         raise
 
 
@@ -53,6 +58,41 @@ def _is_of_no_vectors(attempt: Attempt) -> bool:
     given = attempt.given.items()
     is_none = all(one is None and _VECTORS.match(squashed(own)) for own, one in given)
     return bool(given) and is_none and not attempt.component and not attempt.arguments
+
+
+_COLUMNS = "assumed that {} is a number of columns that no layer has: it is built with a small one"
+
+
+def _is_of_ones(attempt: Attempt) -> bool:
+    """Say whether an attempt gives 1 for all that nothing says."""
+    given = attempt.given.values()
+    return bool(given) and all(one == 1 and type(one) is int for one in given)
+
+
+def _with_columns(
+    thing: Any, component: str, reading: Reading, unknown: Sequence[str]
+) -> Construction | None:
+    """Return `thing` with small numbers for the `unknown` arguments, None for what is no number.
+
+    Each has to change the shape of a parameter, and the number of parameters of none of them.
+    """
+    few = dict.fromkeys(unknown, SOME_CLASSES)
+    try:
+        with undisturbed():
+            made = varied(thing, component, replace(reading, given={**reading.given, **few}))
+            shapes = _shapes(made(DISTINCT))
+            for own in unknown:
+                more = {**reading.given, **few, own: SOME_CLASSES + 2}
+                other = _shapes(varied(thing, component, replace(reading, given=more))(DISTINCT))
+                if other == shapes or len(other) != len(shapes):
+                    return None
+    except Exception:  # code that a user wrote may raise anything
+        return None
+    return made
+
+
+def _shapes(module: Any) -> list[tuple[int, ...]]:
+    return [tuple(one.shape) for one in module.parameters()]
 
 
 def _is_of_words(attempt: Attempt) -> bool:
