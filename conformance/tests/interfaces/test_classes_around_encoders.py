@@ -18,7 +18,7 @@ class TextEncoder(nn.Module):
         self.words = nn.Embedding(vocab_size, d_model)
         self.places = nn.Embedding(max_len, d_model)
         layer = nn.TransformerEncoderLayer(d_model, heads, d_ff, batch_first=True)
-        self.encoder = nn.TransformerEncoder(layer, n_layers)
+        self.encoder = nn.TransformerEncoder(layer, n_layers, enable_nested_tensor=False)
 
     def forward(self, ids):
         x = self.words(ids) + self.places(torch.arange(ids.shape[1]))
