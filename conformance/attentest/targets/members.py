@@ -20,7 +20,8 @@ class Member:
     cannot be read, that is no open question.
     `looks` is "mask", "model", "head" or "image" for what looks like one, and is no component.
     `undefined` says why a class of modules is not defined here, as a package is missing; or "".
-    `holds` are the classes of the file that its code names, of one that attends to nothing itself.
+    `holds` are the classes of the file that its code names, of one that attends to nothing itself,
+    and `calls_given` says that it calls a module that it is given.
     """
 
     name: str
@@ -31,6 +32,7 @@ class Member:
     hinted: bool = False
     undefined: str = ""
     holds: tuple[str, ...] = ()
+    calls_given: bool = False
 
 
 def members(target: str) -> list[Member] | None:
@@ -44,13 +46,18 @@ def members(target: str) -> list[Member] | None:
         return None
     from attentest.targets.definitions import UNDEFINED, definitions
     from attentest.targets.models.recognition import Recognition
-    from attentest.targets.signatures import held
+    from attentest.targets.signatures import calls_given, held
 
     found = Recognition(module)
     own = list(definitions(module))
     names = {name for name, thing in own if inspect.isclass(thing)}
     defined = [
-        Member(name, **found.facts(name, thing), holds=held(thing, names - {name}))
+        Member(
+            name,
+            **found.facts(name, thing),
+            holds=held(thing, names - {name}),
+            calls_given=calls_given(thing),
+        )
         for name, thing in own
     ]
     undefined: Mapping[str, str] = vars(module).get(UNDEFINED, {})
@@ -71,6 +78,8 @@ def around(
     """
     held = [one for one in members if one.name in member.holds]
     found = [one.name for one in held if one.name in encoders]
+    if not held and member.calls_given:
+        found = [one.name for one in members if one.name in encoders][:1]
     rest = [one for one in held if one.component and one.name not in encoders]
     is_open = not any(words in failure for words in _UNCALLED)
     if is_open or len(found) != 1 or not all(one.inside for one in rest):

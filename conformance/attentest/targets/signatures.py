@@ -191,9 +191,30 @@ def held(thing: Any, names: Collection[str]) -> tuple[str, ...]:
     """
     if not inspect.isclass(thing) or thing.__bases__ != (nn.Module,):
         return ()
-    tree = ast.parse(textwrap.dedent(inspect.getsource(thing)))
+    tree = _tree(thing)
     found = {one.id for one in ast.walk(tree) if isinstance(one, ast.Name)}
+    return () if _attends(tree, names) else tuple(sorted(found & names))
+
+
+def calls_given(thing: Any) -> bool:
+    """Say whether a class that attends to nothing itself calls one module that it is given."""
+    if not inspect.isclass(thing) or thing.__bases__ != (nn.Module,):
+        return False
+    tree = _tree(thing)
+    code, own = ast.unparse(tree), constructor_arguments(thing)
+    stored = re.findall(r"self\.(\w+) = (\w+)\n", code)
+    given = [one for one, name in stored if name in own and f"self.{one}(" in code]
+    return len(given) == 1 and not _attends(tree, ())
+
+
+def _tree(thing: Any) -> ast.AST:
+    try:
+        return ast.parse(textwrap.dedent(inspect.getsource(thing)))
+    except (OSError, SyntaxError, TypeError):
+        return ast.Module([], [])
+
+
+def _attends(tree: ast.AST, but: Collection[str]) -> bool:
+    names = {one.id for one in ast.walk(tree) if isinstance(one, ast.Name)} - {*but}
     attributes = {one.attr for one in ast.walk(tree) if isinstance(one, ast.Attribute)}
-    if any(map(_ATTENDS.fullmatch, {*found - names, *attributes})):
-        return ()
-    return tuple(sorted(found & names))
+    return any(map(_ATTENDS.fullmatch, names | attributes))

@@ -2,7 +2,7 @@
 
 import inspect
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
@@ -12,6 +12,7 @@ from attentest.targets.adapt.construction import Construction
 from attentest.targets.adapt.fillings import SOME_CLASSES
 from attentest.targets.adapt.names import WIDTH
 from attentest.targets.adapt.objects.compared_words import worded
+from attentest.targets.adapt.objects.literals import literals_near
 from attentest.targets.adapt.parameters.building import DISTINCT
 from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.adapt.reading import Attempt, Reading, Unclear
@@ -25,6 +26,68 @@ _MOST = 6
 
 
 def built_of(thing: Any, component: str, reading: Reading) -> Construction:
+    """Return how `thing` is built, with values that the files of its project give by their names.
+
+    What else nothing says may be numbers that no layer has, or the rows of the table of tokens.
+    Unclear is raised where nothing says what an argument is, or a strict reading assumes none.
+    """
+    said: dict[str, Any] = {}
+    numbers: dict[str, Unclear] = {}
+    while True:
+        given = {**reading.given, **said, **dict.fromkeys(numbers, SOME_CLASSES)}
+        asked = replace(reading, given=given)
+        try:
+            built = _built_of(thing, component, asked)
+        except Unclear as question:
+            unknown = {own for one in question.attempts for own in one.given} - given.keys()
+            if reading.strict or not unknown or len(given) > _MOST:
+                raise next(iter(numbers.values()), question) from question
+            found = literals_near(thing, unknown)
+            if found and all(type(one) in (bool, str) for one in found.values()):
+                said |= found
+            elif any(map(_is_of_ones, question.attempts)):
+                numbers |= dict.fromkeys(sorted(unknown), question)
+            else:
+                raise next(iter(numbers.values()), question) from question
+            continue
+        for own, question in numbers.items():
+            built, asked = _numbered(thing, component, asked, own, built, question)
+        return _remarked(built, said)
+
+
+def _remarked(built: Construction, said: Mapping[str, Any]) -> Construction:
+    words = " and ".join(f"{own} is {value!r}" for own, value in said.items())
+    remarks = filter(None, (built.remark, _SAID.format(words) if words else ""))
+    return replace(built, remark="; ".join(remarks))
+
+
+_SAID = "assumed that {}, as a file of its project has it and nothing else says it"
+
+
+def _numbered(
+    thing: Any, component: str, reading: Reading, own: str, built: Construction, question: Unclear
+) -> tuple[Construction, Reading]:
+    """Return `thing`, `built` with a small number for `own`, with what that is, and its reading.
+
+    Raises the `question` about it where it is neither rows of the table of tokens nor a number that
+    no layer has, and no file of the project has a number for it.
+    """
+    rest = {name: one for name, one in reading.given.items() if name != own}
+    arguments = {**reading.arguments, _VOCABULARY: own}
+    as_rows = replace(reading, arguments=arguments, given=rest)
+    if _VOCABULARY not in built.known and _has_table(thing, component, as_rows):
+        read, words = as_rows, _IS_VOCABULARY.format(own)
+    elif _is_of_no_layer(thing, component, reading, own):
+        read, words = reading, _COLUMNS.format(own)
+    elif found := literals_near(thing, [own]):
+        read, words = replace(reading, given=rest | found), _SAID.format(f"{own} is {found[own]!r}")
+    else:
+        raise question
+    made = _built_of(thing, component, read)
+    return replace(made, remark="; ".join(filter(None, (built.remark, words)))), read
+
+
+def _built_of(thing: Any, component: str, reading: Reading) -> Construction:
     """Return how `thing` is built, with words for its texts that nothing says: those of its code.
 
     Without such words, or where a strict reading assumes none, Unclear is raised for such a text.
@@ -43,10 +106,26 @@ def built_of(thing: Any, component: str, reading: Reading) -> Construction:
             built = varied(thing, component, attempt.added(reading))
             if _is_built(built):
                 return replace(built, remark=_NO_VECTORS.format(" and ".join(attempt.given)))
-        for attempt in () if reading.strict else tuple(filter(_is_of_ones, question.attempts)):
-            if (sized := _with_columns(thing, component, reading, [*attempt.given])) is not None:
-                return replace(sized, remark=_COLUMNS.format(" and ".join(attempt.given)))
         raise
+
+
+_VOCABULARY = "source_vocabulary"
+_IS_VOCABULARY = "assumed that {} is the size of the vocabulary: a table has so many rows"
+_ROWS_MORE = 3
+
+
+def _has_table(thing: Any, component: str, reading: Reading) -> bool:
+    """Say whether a table has the rows of the vocabulary, or some more, as wide as the model."""
+    rows = range(DISTINCT.source_vocabulary, DISTINCT.source_vocabulary + _ROWS_MORE + 1)
+    try:
+        with undisturbed():
+            shapes = _shapes(_built_of(thing, component, reading)(DISTINCT))
+    except Exception:  # code that a user wrote may raise anything
+        return False
+    return any((one, DISTINCT.d_model) in shapes for one in rows)
+
+
+_COLUMNS = "assumed that {} is a number that no layer has: it is built with a small one"
 
 
 _VECTORS = re.compile(r".*(embed|emb|vector|weight|matrix|pretrain|glove|w2v|word2vec).*")
@@ -60,35 +139,34 @@ def _is_of_no_vectors(attempt: Attempt) -> bool:
     return bool(given) and is_none and not attempt.component and not attempt.arguments
 
 
-_COLUMNS = "assumed that {} is a number of columns that no layer has: it is built with a small one"
-
-
 def _is_of_ones(attempt: Attempt) -> bool:
     """Say whether an attempt gives 1 for all that nothing says."""
     given = attempt.given.values()
     return bool(given) and all(one == 1 and type(one) is int for one in given)
 
 
-def _with_columns(
-    thing: Any, component: str, reading: Reading, unknown: Sequence[str]
-) -> Construction | None:
-    """Return `thing` with small numbers for the `unknown` arguments, None for what is no number.
+def _is_of_no_layer(thing: Any, component: str, reading: Reading, own: str) -> bool:
+    """Say whether the argument `own` is a number that changes shapes, and those of no layer.
 
-    Each has to change the shape of a parameter, and the number of parameters of none of them.
+    It changes those of no more parameters where there are more layers, and not how many parameters
+    there are. Where the number of layers is fixed, it may not be an inner width.
     """
-    few = dict.fromkeys(unknown, SOME_CLASSES)
+    deeper = DISTINCT.but(layers=DISTINCT.layers + 1)
+    pairs = []
     try:
         with undisturbed():
-            made = varied(thing, component, replace(reading, given={**reading.given, **few}))
-            shapes = _shapes(made(DISTINCT))
-            for own in unknown:
-                more = {**reading.given, **few, own: SOME_CLASSES + 2}
-                other = _shapes(varied(thing, component, replace(reading, given=more))(DISTINCT))
-                if other == shapes or len(other) != len(shapes):
-                    return None
+            made = _built_of(thing, component, reading)
+            given = {**reading.given, own: reading.given[own] + 2}
+            other = _built_of(thing, component, replace(reading, given=given))
+            for sizes in (DISTINCT, deeper):
+                both = _shapes(made(sizes)), _shapes(other(sizes))
+                pairs.append(list(zip(*both, strict=True)))
     except Exception:  # code that a user wrote may raise anything
-        return None
-    return made
+        return False
+    moved = [[two for two in one if two[0] != two[1]] for one in pairs]
+    is_fixed = len(pairs[0]) == len(pairs[1])
+    is_inner = any(one[1:] != two[1:] for one, two in moved[0])
+    return 0 < len(moved[0]) == len(moved[1]) and not (is_fixed and is_inner)
 
 
 def _shapes(module: Any) -> list[tuple[int, ...]]:
