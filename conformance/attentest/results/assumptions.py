@@ -110,4 +110,4 @@ def _parts(sentence: str) -> tuple[str, str, str]:
 
 
 EMBEDS = "it embeds its tokens itself"
-"""What is said of an encoder of tokens."""
+"""The sentence about an encoder that embeds its tokens."""

@@ -19,6 +19,7 @@ from attentest.targets.adapt.reading import Attempt, Reading, Unclear
 from attentest.targets.adapt.wrappers.head_matrices import with_own_heads
 from attentest.targets.constants.components import constants_of, varied
 from attentest.targets.signatures import constructor_arguments
+from attentest_spec import Sizes
 
 _NEEDED = ("d_model", "heads", "layers")
 _MOST = 6
@@ -178,9 +179,9 @@ def _is_of_words(attempt: Attempt) -> bool:
     return bool(given) and all(isinstance(one, str) for one in given) and not attempt.component
 
 
-def _is_built(built: Construction) -> bool:
+def _is_built(built: Construction, sizes: Sizes = DISTINCT) -> bool:
     try:
-        built(DISTINCT)
+        built(sizes)
     except Exception:  # code that a user wrote may raise anything
         return False
     return True
@@ -245,11 +246,21 @@ def with_heads_of_code(thing: Any, reading: Reading, built: Construction) -> Con
 
 
 def buildable(built: Construction) -> Construction:
-    """Return `built`, with a whole ratio of widths, or a number of classes, where it needs one."""
+    """Return `built`, with a whole ratio of widths, or a number of classes, where it needs one.
+
+    So it is with the pad id 0 where a table has too few rows for another one.
+    """
     for one in (built, built.with_classes()):
         if _is_built(one):
-            return one
+            zero = one if _is_built(one, DISTINCT.but(source_pad=_PAD)) else one.with_pad(0)
+            if zero is one or not _is_built(zero, DISTINCT.but(source_pad=_PAD)):
+                return one
+            return replace(zero, remark="; ".join(filter(None, (one.remark, _ZERO))))
     return built.with_whole_ratio()
+
+
+_PAD = 7
+_ZERO = "assumed that the pad id is 0: another one is refused where it is built"
 
 
 class Switched(Unclear):
