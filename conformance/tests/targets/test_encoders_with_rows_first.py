@@ -38,6 +38,33 @@ GPT = edited(
     ("self.kinds(segment_ids)", "self.kinds(ids * 0)"),
     ("self.out(x.transpose(0, 1))", "self.out(x[0])"),
 )
+MIXED = edited(
+    CODE,
+    (
+        "class Model",
+        """class Layers(nn.Module):
+    def __init__(self, d_model, heads, d_ff, n_layers):
+        super().__init__()
+        layer = nn.TransformerEncoderLayer(d_model, heads, d_ff, batch_first=True)
+        self.layers = nn.TransformerEncoder(layer, n_layers, enable_nested_tensor=False)
+
+    def forward(self, x, mask):
+        return self.layers(x, mask=mask)
+
+
+class Model""",
+    ),
+    ("        layer = nn.TransformerEncoderLayer(d_model, heads, d_ff)\n", ""),
+    (
+        "nn.TransformerEncoder(layer, n_layers, enable_nested_tensor=False)\n        self.out",
+        "Layers(d_model, heads, d_ff, n_layers)\n        self.out",
+    ),
+    (
+        "self.encoder(x.transpose(0, 1), src_key_padding_mask=ids == self.pad)",
+        "self.encoder(x, (ids != self.pad)[:, None].repeat(self.heads, ids.shape[1], 1))",
+    ),
+    ("self.out(x.transpose(0, 1))", "self.out(x)"),
+)
 LAYER = """
 import torch
 from torch import nn
@@ -71,16 +98,9 @@ def test_input_of_layers_with_rows_first_is_read_behind_a_norm(tmp_path: Path) -
 
 
 @pytest.mark.proof
-def test_inverted_masks_of_heads_that_mix_the_samples_are_a_question(tmp_path: Path) -> None:
-    mixed = edited(
-        CODE,
-        (
-            "src_key_padding_mask=ids == self.pad",
-            "mask=(ids != self.pad)[:, None].repeat(self.heads, ids.shape[1], 1)",
-        ),
-    )
-    with pytest.raises(Unclear, match="mixes the masks of a batch"):
-        adapted(tmp_path, "Model", mixed)
+def test_inverted_masks_of_heads_that_mix_the_samples_are_no_pass(tmp_path: Path) -> None:
+    right, wrong = "ids != self.pad", "ids > 0"
+    assert asked_or_broken(tmp_path, "Model", MIXED, right, wrong, *CLAUSES)
 
 
 @pytest.mark.proof
