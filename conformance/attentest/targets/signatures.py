@@ -193,7 +193,7 @@ def held(thing: Any, names: Collection[str]) -> tuple[str, ...]:
         return ()
     tree = _tree(thing)
     found = {one.id for one in ast.walk(tree) if isinstance(one, ast.Name)}
-    return () if _attends(tree, names) else tuple(sorted(found & names))
+    return () if _attends(tree, names) else tuple(sorted(found.intersection(names)))
 
 
 def calls_given(thing: Any) -> bool:

@@ -51,8 +51,8 @@ def built_of(thing: Any, component: str, reading: Reading) -> Construction:
             else:
                 raise next(iter(numbers.values()), question) from question
             continue
-        for own, question in numbers.items():
-            built, asked = _numbered(thing, component, asked, own, built, question)
+        for own, open_ in numbers.items():
+            built, asked = _numbered(thing, component, asked, own, built, open_)
         return _remarked(built, said)
 
 

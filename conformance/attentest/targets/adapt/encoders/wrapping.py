@@ -66,7 +66,7 @@ class Wrapping:
     def inner(self) -> tuple[Inner, inspect.Signature]:
         """Return how the layers are called, and with which arguments."""
         tokens, zeros = self._tokens()
-        options = {"layers": self.layers, "tokens": tokens, "zeros": tuple(zeros)}
+        options: dict[str, Any] = {"layers": self.layers, "tokens": tokens, "zeros": tuple(zeros)}
         options |= self._watched() | ({"features": self.features} if self.features else {})
         if not (self.pads or self.memory or self.features):
             options |= {"pad": self._pad_of_code(options)}

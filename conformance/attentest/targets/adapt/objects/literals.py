@@ -9,8 +9,10 @@ from typing import Any
 
 from attentest.targets.neighbours import file_of
 
-_ROOT = (".git", "README.md", "README.rst", "README", "setup.py", "pyproject.toml")
-_ROOT += ("requirements.txt",)
+_ROOT = (
+    *(".git", "README.md", "README.rst", "README"),
+    *("setup.py", "pyproject.toml", "requirements.txt"),
+)
 """Files in the outermost folder of a project."""
 _ABOVE = 3
 """The most folders between a file and the outermost one."""
