@@ -105,6 +105,17 @@ def test_masks_that_hide_the_wrong_tokens_are_no_pass(
     assert asked_or_broken(tmp_path, "Tagger", code, right, wrong, *CLAUSES)
 
 
+def test_table_of_positions_that_is_not_used_is_a_question(tmp_path: Path) -> None:
+    unused = edited(
+        CODE,
+        ("ids, attention)", "ids, attention_mask=None)"),
+        ("attention == 0", "None if attention_mask is None else attention_mask == 0"),
+        (" + self.places(torch.arange(ids.shape[1]))", ""),
+    )
+    with pytest.raises(Unclear, match="no output depends on places"):
+        adapted(tmp_path, "Tagger", unused)
+
+
 @pytest.mark.proof
 def test_written_adapter_calls_by_the_names_of_the_code(tmp_path: Path) -> None:
     backend: Any = adapted(tmp_path, "Tagger", OF_KINDS)

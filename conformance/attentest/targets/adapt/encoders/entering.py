@@ -256,7 +256,8 @@ class Entering:
                 result = self.wrapping.module.eval()(**given)
             except Exception:  # code that a user wrote may raise anything
                 continue
-            found += [one.clone() for one in tree_leaves(result) if isinstance(one, Tensor)]
+            every = [one for one in tree_leaves(result) if isinstance(one, Tensor)]
+            found += [one.double().nan_to_num() for one in every]  # a mask may hide all
         return found
 
     def _watch(
