@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from attentest.harness.process import Child, Isolation
-from attentest.results.assumptions import left_out
+from attentest.results.assumptions import EMBEDS, left_out
 from attentest.results.blocks import folded
 from attentest.results.causes import Cause, causes
 from attentest.results.meanings import Contradiction, contradiction
@@ -18,16 +18,21 @@ from attentest.results.text import counted
 from attentest.results.verdict import Status
 from attentest.results.wording import why_uncompared
 from attentest.targets.adapt.components import only_mentions
-from attentest.targets.members import Member
+from attentest.targets.members import Member, around
 from attentest.targets.resolve import ELSEWHERE
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """A member of a file and its record: None for what is not judged by itself."""
+    """A member of a file and its record: None for what is not judged by itself.
+
+    `around` is the encoder of the file that it holds, where that is judged and it could not be
+    built or called; "" for none.
+    """
 
     member: Member
     run: Run | None = None
+    around: str = ""
 
     @property
     def backend(self) -> BackendRun | None:
@@ -41,6 +46,12 @@ class Outcome:
         if backend is None or backend.lacks_numbers:
             return False
         return any(one.status.judged for one in backend.verdicts)
+
+    @property
+    def embeds(self) -> bool:
+        """Whether it was judged as an encoder with the embedding of its tokens."""
+        said = self.backend.description.inferred if self.backend and self.judged else ()
+        return self._component() == "encoder" and any(EMBEDS in one for one in said)
 
     @property
     def uncompared(self) -> str:
@@ -73,7 +84,7 @@ class Outcome:
         backend, member = self.backend, self.member
         if member.undefined:
             return True
-        if backend is None or not backend.failure or member.inside:
+        if backend is None or not backend.failure or member.inside or self.around:
             return False
         mentions = member.guessed and only_mentions(member.name, member.component)
         hint = member.hinted or mentions
@@ -106,6 +117,8 @@ class Outcome:
             if member.inside:
                 return f"not judged by itself: part of {member.inside}"
             return _UNJUDGED.get(member.looks, _OTHER)
+        if self.around:
+            return f"not judged: what it makes of {self.around}"
         if self.asks:
             return "question: see below"
         if backend.failure:
@@ -208,7 +221,7 @@ class FileSummary:
         """
         for one in self.outcomes:
             backend, name = one.backend, one.member.name
-            if backend is None or not backend.failure or one.member.inside:
+            if backend is None or not backend.failure or one.member.inside or one.around:
                 continue
             said = backend.failure.removesuffix(ELSEWHERE).rstrip()
             if one.member.guessed:
@@ -319,7 +332,17 @@ def summary(target: str, members: Iterable[Member], run: Run) -> FileSummary:
         if any(words in failure for words in _OF_PARTS):
             member = replace(member, inside="")
         outcomes.append(Outcome(member, own))
-    return FileSummary(target, outcomes)
+    encoders = {one.member.name for one in outcomes if one.embeds}
+    members = [one.member for one in outcomes]
+    return FileSummary(
+        target,
+        [
+            replace(one, around=around(one.member, one.backend.failure, encoders, members))
+            if one.backend is not None
+            else one
+            for one in outcomes
+        ],
+    )
 
 
 _OF_PARTS = ("Say which one is meant", "turns x by no listed convention")

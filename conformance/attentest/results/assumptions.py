@@ -37,6 +37,8 @@ _DOUBTFUL = (
     "norm_variance=unbiased",
     "nothing is added to its scores",
     "before its layers get it",
+    "assumed that the pad id of ",
+    "is a mask of padding: ",
     "embedding_scale=none",
     "makes of the output of its layers",
 )
@@ -106,3 +108,7 @@ def _parts(sentence: str) -> tuple[str, str, str]:
     assert found is not None
     choice, option, paper = found.groups()
     return choice, option, paper
+
+
+EMBEDS = "it embeds its tokens itself"
+"""The sentence about an encoder that embeds its tokens."""

@@ -5,7 +5,8 @@ import dataclasses
 import inspect
 import re
 import sys
-from collections.abc import Callable, Iterator
+import textwrap
+from collections.abc import Callable, Collection, Iterator
 from typing import Any
 
 from torch import nn
@@ -177,3 +178,43 @@ def is_accelerator(name: str, default: Any) -> bool:
     """Say whether an argument is a device, and by default no CPU, where code is read."""
     is_device = name == "device" and default is not inspect.Parameter.empty
     return is_device and str(default).partition(":")[0] in ("cuda", "mps", "xpu")
+
+
+_ATTENDS = re.compile(r"MultiheadAttention|Transformer\w*|scaled_dot_product_attention|baddbmm|bmm")
+"""Names of torch in the code of a class that attends by itself."""
+
+
+def held(thing: Any, names: Collection[str]) -> tuple[str, ...]:
+    """Return those of the classes called `names` that the code of the class `thing` names.
+
+    None for a class that inherits from another one than that of modules, or attends by itself.
+    """
+    if not inspect.isclass(thing) or thing.__bases__ != (nn.Module,):
+        return ()
+    tree = _tree(thing)
+    found = {one.id for one in ast.walk(tree) if isinstance(one, ast.Name)}
+    return () if _attends(tree, names) else tuple(sorted(found.intersection(names)))
+
+
+def calls_given(thing: Any) -> bool:
+    """Say whether a class that attends to nothing itself calls one module that it is given."""
+    if not inspect.isclass(thing) or thing.__bases__ != (nn.Module,):
+        return False
+    tree = _tree(thing)
+    code, own = ast.unparse(tree), constructor_arguments(thing)
+    stored = re.findall(r"self\.(\w+) = (\w+)\n", code)
+    given = [one for one, name in stored if name in own and f"self.{one}(" in code]
+    return len(given) == 1 and not _attends(tree, ())
+
+
+def _tree(thing: Any) -> ast.AST:
+    try:
+        return ast.parse(textwrap.dedent(inspect.getsource(thing)))
+    except (OSError, SyntaxError, TypeError):
+        return ast.Module([], [])
+
+
+def _attends(tree: ast.AST, but: Collection[str]) -> bool:
+    names = {one.id for one in ast.walk(tree) if isinstance(one, ast.Name)} - {*but}
+    attributes = {one.attr for one in ast.walk(tree) if isinstance(one, ast.Attribute)}
+    return any(map(_ATTENDS.fullmatch, names | attributes))

@@ -107,17 +107,23 @@ class Construction:
 
     def with_positions(self, number: int) -> "Construction":
         """Return it with so many positions, itself where no argument is the greatest length."""
+        return self._with_size("max_length", number)
+
+    def with_pad(self, number: int) -> "Construction":
+        """Return it with one pad id for all sizes, itself where no argument is that."""
+        return self._with_size("source_pad", number)
+
+    def _with_size(self, size: str, number: int) -> "Construction":
         found = {
             own: fixed(number)
             for own, one in self.fillings.items()
-            if one.settles == {"max_length"} and not isinstance(one.value, Construction)
+            if one.settles == {size} and not isinstance(one.value, Construction)
         }
         for own, one in self.fillings.items():
-            part = one.value
-            if isinstance(part, Construction) and (made := part.with_positions(number)) is not part:
-                found[own] = _held(made)
-        given = {**self.fillings, **found}
-        return dataclasses.replace(self, fillings=given) if found else self
+            if isinstance(part := one.value, Construction):
+                made = part._with_size(size, number)
+                found |= {own: _held(made)} if made is not part else {}
+        return dataclasses.replace(self, fillings={**self.fillings, **found}) if found else self
 
     def with_columns(self, number: int) -> "Iterator[Construction]":
         """Yield it with each argument that is a width as `number`, where several are."""

@@ -244,9 +244,11 @@ def _linear(weight: Tensor, bias: Tensor | None) -> _Linear:
 
 
 def _positions_added(fired: Fired, sample: Sample, component: str) -> str:
-    """Recognise a stack that adds one table to its input, the same for all samples."""
+    """Recognise a stack or a layer that adds one table to its input, the same for all samples."""
     x = sample.inputs[0]
-    if component not in ("encoder", "decoder") or x is None or not fired.path or not fired.inputs:
+    stacks = ("encoder", "decoder")
+    is_one = component in (*stacks, "encoder_layer", "decoder_layer")
+    if not is_one or x is None or not fired.path or not fired.inputs:
         return ""
     entered = fired.inputs[0]
     if entered.shape != x.shape:
@@ -255,7 +257,9 @@ def _positions_added(fired: Fired, sample: Sample, component: str) -> str:
     room = LOOSE * np.abs(x).max()
     if np.abs(added - added[:1]).max() > room or np.abs(added - added[:, :1]).max() <= room:
         return ""
-    return "it adds positions to its input: its layers can be judged one by one"
+    return "it adds positions to its input" + ": its layers can be judged one by one" * (
+        component in stacks
+    )
 
 
 def _positions_inside(

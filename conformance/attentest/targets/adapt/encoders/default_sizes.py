@@ -2,20 +2,24 @@
 
 import inspect
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
 from attentest.targets.adapt.components import squashed
 from attentest.targets.adapt.construction import Construction
+from attentest.targets.adapt.fillings import SOME_CLASSES
 from attentest.targets.adapt.names import WIDTH
 from attentest.targets.adapt.objects.compared_words import worded
+from attentest.targets.adapt.objects.literals import literals_near
 from attentest.targets.adapt.parameters.building import DISTINCT
+from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.adapt.reading import Attempt, Reading, Unclear
 from attentest.targets.adapt.wrappers.head_matrices import with_own_heads
 from attentest.targets.constants.components import constants_of, varied
 from attentest.targets.signatures import constructor_arguments
+from attentest_spec import Sizes
 
 _NEEDED = ("d_model", "heads", "layers")
 _MOST = 6
@@ -23,6 +27,68 @@ _MOST = 6
 
 
 def built_of(thing: Any, component: str, reading: Reading) -> Construction:
+    """Return how `thing` is built, with values that the files of its project give by their names.
+
+    What else nothing says may be numbers that no layer has, or the rows of the table of tokens.
+    Unclear is raised where nothing says what an argument is, or a strict reading assumes none.
+    """
+    said: dict[str, Any] = {}
+    numbers: dict[str, Unclear] = {}
+    while True:
+        given = {**reading.given, **said, **dict.fromkeys(numbers, SOME_CLASSES)}
+        asked = replace(reading, given=given)
+        try:
+            built = _built_of(thing, component, asked)
+        except Unclear as question:
+            unknown = {own for one in question.attempts for own in one.given} - given.keys()
+            if reading.strict or not unknown or len(given) > _MOST:
+                raise next(iter(numbers.values()), question) from question
+            found = literals_near(thing, unknown)
+            if found and all(type(one) in (bool, str) for one in found.values()):
+                said |= found
+            elif any(map(_is_of_ones, question.attempts)):
+                numbers |= dict.fromkeys(sorted(unknown), question)
+            else:
+                raise next(iter(numbers.values()), question) from question
+            continue
+        for own, open_ in numbers.items():
+            built, asked = _numbered(thing, component, asked, own, built, open_)
+        return _remarked(built, said)
+
+
+def _remarked(built: Construction, said: Mapping[str, Any]) -> Construction:
+    words = " and ".join(f"{own} is {value!r}" for own, value in said.items())
+    remarks = filter(None, (built.remark, _SAID.format(words) if words else ""))
+    return replace(built, remark="; ".join(remarks))
+
+
+_SAID = "assumed that {}, as a file of its project has it and nothing else says it"
+
+
+def _numbered(
+    thing: Any, component: str, reading: Reading, own: str, built: Construction, question: Unclear
+) -> tuple[Construction, Reading]:
+    """Return `thing`, `built` with a small number for `own`, with what that is, and its reading.
+
+    Raises the `question` about it where it is neither rows of the table of tokens nor a number that
+    no layer has, and no file of the project has a number for it.
+    """
+    rest = {name: one for name, one in reading.given.items() if name != own}
+    arguments = {**reading.arguments, _VOCABULARY: own}
+    as_rows = replace(reading, arguments=arguments, given=rest)
+    if _VOCABULARY not in built.known and _has_table(thing, component, as_rows):
+        read, words = as_rows, _IS_VOCABULARY.format(own)
+    elif _is_of_no_layer(thing, component, reading, own):
+        read, words = reading, _COLUMNS.format(own)
+    elif found := literals_near(thing, [own]):
+        read, words = replace(reading, given=rest | found), _SAID.format(f"{own} is {found[own]!r}")
+    else:
+        raise question
+    made = _built_of(thing, component, read)
+    return replace(made, remark="; ".join(filter(None, (built.remark, words)))), read
+
+
+def _built_of(thing: Any, component: str, reading: Reading) -> Construction:
     """Return how `thing` is built, with words for its texts that nothing says: those of its code.
 
     Without such words, or where a strict reading assumes none, Unclear is raised for such a text.
@@ -44,6 +110,25 @@ def built_of(thing: Any, component: str, reading: Reading) -> Construction:
         raise
 
 
+_VOCABULARY = "source_vocabulary"
+_IS_VOCABULARY = "assumed that {} is the size of the vocabulary: a table has so many rows"
+_ROWS_MORE = 3
+
+
+def _has_table(thing: Any, component: str, reading: Reading) -> bool:
+    """Say whether a table has the rows of the vocabulary, or some more, as wide as the model."""
+    rows = range(DISTINCT.source_vocabulary, DISTINCT.source_vocabulary + _ROWS_MORE + 1)
+    try:
+        with undisturbed():
+            shapes = _shapes(_built_of(thing, component, reading)(DISTINCT))
+    except Exception:  # code that a user wrote may raise anything
+        return False
+    return any((one, DISTINCT.d_model) in shapes for one in rows)
+
+
+_COLUMNS = "assumed that {} is a number that no layer has: it is built with a small one"
+
+
 _VECTORS = re.compile(r".*(embed|emb|vector|weight|matrix|pretrain|glove|w2v|word2vec).*")
 _NO_VECTORS = "assumed that {} holds numbers of another run: it is built without them, with None"
 
@@ -55,14 +140,48 @@ def _is_of_no_vectors(attempt: Attempt) -> bool:
     return bool(given) and is_none and not attempt.component and not attempt.arguments
 
 
+def _is_of_ones(attempt: Attempt) -> bool:
+    """Say whether an attempt gives 1 for all that nothing says."""
+    given = attempt.given.values()
+    return bool(given) and all(one == 1 and type(one) is int for one in given)
+
+
+def _is_of_no_layer(thing: Any, component: str, reading: Reading, own: str) -> bool:
+    """Say whether the argument `own` is a number that changes shapes, and those of no layer.
+
+    It changes those of no more parameters where there are more layers, and not how many parameters
+    there are. Where the number of layers is fixed, it may not be an inner width.
+    """
+    deeper = DISTINCT.but(layers=DISTINCT.layers + 1)
+    pairs = []
+    try:
+        with undisturbed():
+            made = _built_of(thing, component, reading)
+            given = {**reading.given, own: reading.given[own] + 2}
+            other = _built_of(thing, component, replace(reading, given=given))
+            for sizes in (DISTINCT, deeper):
+                both = _shapes(made(sizes)), _shapes(other(sizes))
+                pairs.append(list(zip(*both, strict=True)))
+    except Exception:  # code that a user wrote may raise anything
+        return False
+    moved = [[two for two in one if two[0] != two[1]] for one in pairs]
+    is_fixed = len(pairs[0]) == len(pairs[1])
+    is_inner = any(one[1:] != two[1:] for one, two in moved[0])
+    return 0 < len(moved[0]) == len(moved[1]) and not (is_fixed and is_inner)
+
+
+def _shapes(module: Any) -> list[tuple[int, ...]]:
+    return [tuple(one.shape) for one in module.parameters()]
+
+
 def _is_of_words(attempt: Attempt) -> bool:
     given = attempt.given.values()
     return bool(given) and all(isinstance(one, str) for one in given) and not attempt.component
 
 
-def _is_built(built: Construction) -> bool:
+def _is_built(built: Construction, sizes: Sizes = DISTINCT) -> bool:
     try:
-        built(DISTINCT)
+        built(sizes)
     except Exception:  # code that a user wrote may raise anything
         return False
     return True
@@ -127,11 +246,21 @@ def with_heads_of_code(thing: Any, reading: Reading, built: Construction) -> Con
 
 
 def buildable(built: Construction) -> Construction:
-    """Return `built`, with a whole ratio of widths, or a number of classes, where it needs one."""
+    """Return `built`, with a whole ratio of widths, or a number of classes, where it needs one.
+
+    So it is with the pad id 0 where a table has too few rows for another one.
+    """
     for one in (built, built.with_classes()):
         if _is_built(one):
-            return one
+            zero = one if _is_built(one, DISTINCT.but(source_pad=_PAD)) else one.with_pad(0)
+            if zero is one or not _is_built(zero, DISTINCT.but(source_pad=_PAD)):
+                return one
+            return replace(zero, remark="; ".join(filter(None, (one.remark, _ZERO))))
     return built.with_whole_ratio()
+
+
+_PAD = 7
+_ZERO = "assumed that the pad id is 0: another one is refused where it is built"
 
 
 class Switched(Unclear):

@@ -27,6 +27,7 @@ _UNHIDDEN = (
     "assumed that {} hides no padding on purpose: its code names some, and no mask of it reaches "
     "its layers"
 )
+_PADDED = "assumed that the pad id of {} is always {}, as measured: its code has it as a number"
 _COUNTED = (
     "assumed that the layers of {} are meant for any number of rows: they hold theirs, here {}, "
     "and are judged with that of their input in its place"
@@ -71,8 +72,10 @@ def _embeds(code: Code) -> bool:
 
 
 def _of_rows(code: Code) -> Iterator[str]:
-    """Yield what is assumed of layers that hold their number of rows, or get one number alone."""
+    """Yield what is assumed of a pad id, and of layers that hold or get one number of rows."""
     stack = code.inner.stack if code.inner is not None else {}
+    if pad := stack.get("pad"):
+        yield _PADDED.format(code.name, pad)
     if number := stack.get("rows"):
         yield _COUNTED.format(code.name, number)
     if stack.get("filled"):

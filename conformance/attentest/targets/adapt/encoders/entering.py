@@ -127,7 +127,7 @@ class Entering:
         """The norm whose output the first layer gets, None where it gets another tensor."""
         seen: list[tuple[nn.Module, Tensor, Tensor]] = []
         entered = self._called(self._ids(1), seen)
-        return next((one for one, _, output in seen if is_same(entered, output)), None)
+        return next((one for one, _, output in seen if _is_in_turn(entered, output)), None)
 
     def _randomise(self) -> None:
         source = torch.Generator().manual_seed(0)
@@ -197,7 +197,7 @@ class Entering:
         """Return the input (B, L, D) of the first layer, or of the norm before it."""
         seen: list[tuple[nn.Module, Tensor, Tensor]] = []
         entered = self._called(ids, seen)
-        given = next((x for one, x, output in seen if is_same(entered, output)), entered)
+        given = next((x for _, x, output in seen if _is_in_turn(entered, output)), entered)
         if given.shape[:2] == ids.shape[::-1]:
             given = given.transpose(0, 1)
         if self.length and given.shape[1] == self.length + 1:
@@ -256,7 +256,8 @@ class Entering:
                 result = self.wrapping.module.eval()(**given)
             except Exception:  # code that a user wrote may raise anything
                 continue
-            found += [one.clone() for one in tree_leaves(result) if isinstance(one, Tensor)]
+            every = [one for one in tree_leaves(result) if isinstance(one, Tensor)]
+            found += [one.double().nan_to_num() for one in every]  # a mask may hide all
         return found
 
     def _watch(
@@ -282,6 +283,12 @@ class Entering:
         finally:
             for one in handles:
                 one.remove()
+
+
+def _is_in_turn(entered: Tensor, output: Tensor) -> bool:
+    """Say whether the first layer gets `output`, with its samples first or its rows."""
+    turned = output.transpose(0, 1) if output.ndim > 1 else output
+    return is_same(entered, output) or is_same(entered, turned)
 
 
 def is_norm(module: nn.Module) -> bool:

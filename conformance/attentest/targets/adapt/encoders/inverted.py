@@ -27,8 +27,32 @@ Read = TypeVar("Read", bound=Any)
 def with_tokens_seen(backend: Backend, stack: Code | None, reading: Reading) -> Backend:
     """Return `backend`; Unclear where a mask of the `stack` that is not judged hides all tokens."""
     if any(UNSEEN in one for one in getattr(backend, "assumed", ())):
+        demand_own_padding(stack, reading)
         demand_tokens_seen(stack, reading)
     return backend
+
+
+def demand_own_padding(code: Code | None, reading: Reading) -> None:
+    """Raise Unclear for an encoder in which the padding of one sample hides keys of another."""
+    if code is None or reading.anyway or KEEP not in code.signature.parameters:
+        return
+    try:
+        with undisturbed():
+            stack = built(code, torch.float64)
+            keep = torch.tensor(_TOKENS)
+            shape = (*keep.shape, SIZES.d_model)
+            seeded = torch.Generator().manual_seed(0)
+            x = torch.randn(shape, generator=seeded, dtype=torch.float64)
+            first, other = (stack(x, one)[0] for one in (keep, keep[[0, 0]]))
+    except Exception:  # code that a user wrote may raise anything: it is asked about elsewhere
+        return
+    if not torch.equal(first.nan_to_num(), other.nan_to_num()):
+        raise Unclear(
+            f"{code.name} mixes the masks of a batch: where the padding of one sample is changed, "
+            f"the output of another changes. A mask that is repeated for each head has to keep "
+            f"the heads of a sample together, as repeat_interleave does. --anyway (in Python: "
+            f"anyway=True) judges it all the same."
+        )
 
 
 def is_inverted(code: Code | None, reading: Reading) -> bool:

@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from attentest.results.assumptions import EMBEDS
 from attentest.targets.adapt.code import Code, Inner, code_of
 from attentest.targets.adapt.components import (
     component_guessed,
@@ -21,8 +22,8 @@ from attentest.targets.adapt.construction import Construction
 from attentest.targets.adapt.encoders import default_sizes
 from attentest.targets.adapt.encoders.entering import Entering, Idle, NotRead
 from attentest.targets.adapt.encoders.inputs.arguments import of_source, sequences
-from attentest.targets.adapt.encoders.inputs.batches import with_items
 from attentest.targets.adapt.encoders.inputs.makers import class_of, is_maker, maker_of
+from attentest.targets.adapt.encoders.inputs.measured import with_inputs
 from attentest.targets.adapt.encoders.inputs.open_lengths import demand_open
 from attentest.targets.adapt.encoders.leaving import demand_output, options_of_output
 from attentest.targets.adapt.encoders.mixing import Mixed, demand_separate_samples
@@ -173,7 +174,7 @@ class _Found:
         try:
             with undisturbed():
                 side = _SIDES[reading.component == "decoder"]
-                built = with_items(default_sizes.built_of(thing, side, reading))
+                built = with_inputs(default_sizes.built_of(thing, side, reading), reading)
         except Exception:  # code that a user wrote may raise anything: it is no encoder then
             return None
         if (found := cls._of(built, reading)) is not None or reading.strict:
@@ -329,7 +330,7 @@ class _Found:
             self.built,
             (
                 f"built as {name}({self.built.words})",
-                f"it embeds its tokens itself: {where} is judged, with embedded input"
+                f"{EMBEDS}: {where} is judged, with embedded input"
                 if self.tables
                 else f"{where} is judged, and nothing else of it",
             ),

@@ -20,6 +20,7 @@ from attentest.targets.adapt.encoders.inputs.arguments import (
     sequences,
     unread,
 )
+from attentest.targets.adapt.encoders.inputs.pads import pad_of_code
 from attentest.targets.adapt.encoders.seen import Seen, is_answered, lengths_in, uncalled
 from attentest.targets.adapt.encoders.stack import KEEP, EmbeddedStack, is_same, replaced
 from attentest.targets.adapt.masks import is_length
@@ -65,8 +66,10 @@ class Wrapping:
     def inner(self) -> tuple[Inner, inspect.Signature]:
         """Return how the layers are called, and with which arguments."""
         tokens, zeros = self._tokens()
-        options = {"layers": self.layers, "tokens": tokens, "zeros": tuple(zeros)}
+        options: dict[str, Any] = {"layers": self.layers, "tokens": tokens, "zeros": tuple(zeros)}
         options |= self._watched() | ({"features": self.features} if self.features else {})
+        if not (self.pads or self.memory or self.features):
+            options |= {"pad": self._pad_of_code(options)}
         inner = Inner(self.path, options, pads=self.pads)
         loose = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
         kept = [
@@ -82,6 +85,14 @@ class Wrapping:
             kept.append(_named(KEEP, None))
         x = inspect.Parameter("x", inspect.Parameter.POSITIONAL_OR_KEYWORD)
         return inner, inspect.Signature([x, *kept])
+
+    def _pad_of_code(self, options: Mapping[str, Any]) -> int:
+        """Return the pad id that the code has as a number, 0 where none shows."""
+
+        def stack(pad: int) -> nn.Module:
+            return Inner(self.path, {**options, "pad": pad})(self.whole, self.sizes)
+
+        return pad_of_code(stack, self.sizes.source_vocabulary, self.sizes.d_model)
 
     def masked(self) -> tuple[Inner, inspect.Signature] | None:
         """Return what `inner` does where the module makes a mask of its tokens or of an argument.
@@ -107,11 +118,17 @@ class Wrapping:
     def calls(self, ids: Tensor) -> Iterator[dict[str, Any]]:
         """Yield the arguments of calls for `ids` (B, L), one of which the module may accept.
 
-        They differ in the masks that it must be given, which hide nothing.
+        They differ in the masks, which hide nothing: those that it must be given, and then all of
+        them, as code may read a mask that its signature allows to leave out.
         """
+        needed = [one for one in self._masks if self._is_required(one)]
+        for masks in [needed, self._masks] if len(needed) < len(self._masks) else [needed]:
+            yield from self._calls_with(masks, ids)
+
+    def _calls_with(self, masks: Sequence[str], ids: Tensor) -> Iterator[dict[str, Any]]:
+        """Yield the arguments of calls for `ids` (B, L) with `masks` in the forms of masks."""
         tokens, zeros = self._tokens()
         given = {tokens: self._entering(ids)} | {one: other_ids(one, ids) for one in zeros}
-        masks = [one for one in self._masks if self._is_required(one)]
         if self.memory:
             seeded = torch.Generator().manual_seed(0)
             memory = torch.randn(len(ids), _KEYS, self.sizes.d_model, generator=seeded)

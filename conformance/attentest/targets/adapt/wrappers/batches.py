@@ -14,8 +14,8 @@ from torch import nn
 def of_items(model: nn.Module, own: str, kind: str, items: Sequence[tuple[str, Any, bool]]) -> Any:
     """Return `model`, called with the items of its argument `own` in the place of that.
 
-    `kind` is dict, tuple or object. An item has a name, its key or number, and whether it has to be
-    given.
+    `kind` is dict, tuple or object; it is names where items are arguments, which get other names.
+    An item has a name, its key or number, and whether it has to be given.
     """
     plain = type(model)
     parameter, empty = inspect.Parameter, inspect.Parameter.empty
@@ -26,6 +26,8 @@ def of_items(model: nn.Module, own: str, kind: str, items: Sequence[tuple[str, A
 
     def forward(self: nn.Module, **given: Any) -> Any:
         held: Any = {key: given[name] for name, key, _ in items if given.get(name) is not None}
+        if kind == "names":
+            return plain.forward(self, **held)
         if kind == "tuple":
             held = tuple(held.get(number) for number in range(items[-1][1] + 1))
         elif kind == "object":

@@ -2,6 +2,8 @@
 
 import inspect
 from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import replace
 from types import ModuleType
 from typing import Any
 
@@ -9,9 +11,10 @@ from torch import nn
 
 from attentest.targets.adapt import probing
 from attentest.targets.adapt.components import component_guessed, component_named
+from attentest.targets.adapt.encoders.inputs.classifying import is_classifier
 from attentest.targets.adapt.reading import Contrary, Offered, Reading, Unclear, Windowed
 from attentest.targets.language_models.adaptation import adapt_language_model
-from attentest.targets.language_models.calling import Call, is_causal
+from attentest.targets.language_models.calling import NO_LOGITS, Call, is_causal
 from attentest.targets.language_models.construction.building import Build, Building
 from attentest.targets.language_models.ordering import with_order
 from attentest.targets.language_models.probing import probe_of, probe_sizes
@@ -60,6 +63,9 @@ def adapt_surrounded(
         mistaken += [made] * (_OTHER_PAIRS not in said[0])
     if mistaken:
         return mistaken[0]
+    if NO_LOGITS in question.text and not reading.component and is_classifier(thing, reading):
+        with suppress(Unclear):
+            return read(replace(reading, component="encoder"))
     return adapt_layers(question, thing, reading, own, read)
 
 

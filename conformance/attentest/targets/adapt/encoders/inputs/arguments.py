@@ -2,6 +2,7 @@
 
 import ast
 import inspect
+import re
 
 from torch import nn
 
@@ -39,12 +40,13 @@ def required(module: nn.Module) -> list[str]:
 def unread(module: nn.Module) -> list[str]:
     """Return the arguments of a call whose names are nowhere in its code, masks apart.
 
-    A mask that is not read is a mistake.
+    A mask that is not read is a mistake, and what may be one by its name is asked about.
     """
     own = list(inspect.signature(module.forward).parameters)
     function = getattr(module.forward, "__func__", module.forward)
     read = {one.id for one in ast.walk(code_tree(function)) if isinstance(one, ast.Name)}
-    return [one for one in own if not (one in read or hides(one))] if read & {*own} else []
+    idle = [one for one in own if not (one in read or hides(one) or may_hide(one))]
+    return idle if read & {*own} else []
 
 
 def sequences(module: nn.Module, component: str) -> list[str]:
@@ -64,3 +66,11 @@ def hides(argument: str) -> bool:
     """Say whether an argument is a mask or a number of positions by its name."""
     own = squashed(argument)
     return ("mask" in own and own not in MASKED_PLACES) or is_length(argument)
+
+
+_MASKS = re.compile(r"attn|att|attentions?|attns?|pads?|paddings?|padded|valids?|keeps?|visible")
+
+
+def may_hide(argument: str) -> bool:
+    """Say whether an argument may be a mask by its name, which calls have to show."""
+    return _MASKS.fullmatch(squashed(argument)) is not None
