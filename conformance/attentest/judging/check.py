@@ -20,7 +20,7 @@ class ConformanceWarning(UserWarning):
 
 
 def check(
-    clause: str, *, examples: int = 2, in_use: tuple[Body, ...] = ()
+    clause: str, *, examples: int = 3, in_use: tuple[Body, ...] = ()
 ) -> Callable[[Body], Callable[[Any], None]]:
     """Register a body as the check of `clause`, and make it a test with `backend` alone.
 

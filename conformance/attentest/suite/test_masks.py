@@ -255,9 +255,7 @@ def _target_in_use(subject: Subject, draw: Draw, size: SizesInUse) -> None:
     _expected_twice(MaskCall(subject.part("target_mask", sizes), tokens, sizes.target_pad))
 
 
-@check(
-    "masks.target-is-both", examples=3, in_use=at_sizes_in_use(_target_in_use, MANY, LONG, WORDS)
-)
+@check("masks.target-is-both", in_use=at_sizes_in_use(_target_in_use, MANY, LONG, WORDS))
 def test_target_is_both(subject: Subject, draw: Draw) -> None:
     for length in (0, draw.long()):
         _expected_twice(draw_targets(subject, draw, length=length))

@@ -62,7 +62,7 @@ def _formula_in_use(subject: Subject, draw: Draw, size: SizesInUse) -> None:
     right(probe, *inputs(draw, size.width, size.batch, size.length))
 
 
-@check("residual.formula", examples=3, in_use=at_sizes_in_use(_formula_in_use, WIDE, MANY, LONG))
+@check("residual.formula", in_use=at_sizes_in_use(_formula_in_use, WIDE, MANY, LONG))
 def test_formula(subject: Subject, draw: Draw) -> None:
     right(*drawn(subject, draw))
 

@@ -104,7 +104,7 @@ def _formula_in_use(subject: Subject, draw: Draw, size: SizesInUse) -> None:
     formula_at(probe, [1, 2, 4000, 4001, 50_000, 99_999])
 
 
-@check("schedule.formula", examples=3, in_use=at_sizes_in_use(_formula_in_use, WIDE))
+@check("schedule.formula", in_use=at_sizes_in_use(_formula_in_use, WIDE))
 def test_formula(subject: Subject, draw: Draw) -> None:
     sizes = draw_sizes(draw, high=draw.choose((40, 500)))
     formula_at(build(subject, sizes), steps_of(draw, sizes))

@@ -116,7 +116,7 @@ def bodies_naming(thing: type) -> Iterator[list[ast.stmt]]:
     is_private = file_modules.is_private(home.__name__)
     around = chain(*(_files_around(home) if is_private else _files_of_package(home)))
     for one in dict.fromkeys(around):
-        if one != own and _imports(one, thing.__name__):
+        if one != own and _imports(one, thing):
             yield statements_of(one)
 
 
@@ -134,7 +134,7 @@ def named_builders(thing: Any) -> str:
         found = [
             (_required(node), f"{shown(one)}:{node.name}")
             for one in dict.fromkeys([Path(file).resolve(), *chain(*_files_around(home))])
-            if one == Path(file).resolve() or _imports(one, thing.__name__)
+            if one == Path(file).resolve() or _imports(one, thing)
             for node in _that_call(statements_of(one), thing)
         ]
     elif home.__package__:
@@ -162,10 +162,17 @@ def shown(file: Path) -> str:
     return str(file.relative_to(here) if file.is_relative_to(here) else file)
 
 
-def _imports(file: Path, name: str) -> bool:
-    """Say whether `file` imports `name` from another one."""
-    froms = [one for one in statements_of(file) if isinstance(one, ast.ImportFrom)]
-    return any(alias.name in (name, "*") for one in froms for alias in one.names)
+def _imports(file: Path, thing: type) -> bool:
+    """Say whether `file` imports the class `thing`, and not one of that name of another package."""
+    own = file_of(thing)
+    parts = set(own.with_suffix("").parts) if own else set()
+    froms = [
+        one
+        for one in statements_of(file)
+        if isinstance(one, ast.ImportFrom)
+        if one.level or parts.issuperset((one.module or "").split("."))
+    ]
+    return any(alias.name in (thing.__name__, "*") for one in froms for alias in one.names)
 
 
 def _builders(file: Path, thing: type) -> list[str]:

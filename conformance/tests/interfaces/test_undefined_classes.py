@@ -27,7 +27,7 @@ class ModelSettings(Settings):
 
 
 class Attention(nn.Module):
-    def __init__(self, settings: ModelSettings):
+    def __init__(self, settings=ModelSettings()):
         super().__init__()
 
 

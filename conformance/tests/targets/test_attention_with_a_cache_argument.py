@@ -25,10 +25,11 @@ class Continued(nn.Module):
     def __init__(self, something_else):
         super().__init__()
         self.table = nn.Embedding(something_else, 8)
+        self.head = nn.Linear(8, something_else)
 
     def forward(self, ids, past=None):
         """Return logits."""
-        return self.table(ids)
+        return self.head(self.table(ids))
 
 
 def test_attention_with_a_cache_is_no_model() -> None:

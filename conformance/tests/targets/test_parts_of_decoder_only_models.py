@@ -5,6 +5,8 @@ from mistaken_code import adapted, asked_or_broken, broken, edited
 
 import attentest
 from attentest.targets.adapt import Unclear
+from attentest.targets.file_modules import load
+from attentest.targets.neighbours import named_builders
 from attentest.targets.signatures import constructor_arguments
 
 LAYERS = """
@@ -204,3 +206,19 @@ def test_functions_of_the_package_that_build_a_class_are_named(tmp_path, monkeyp
     monkeypatch.syspath_prepend(str(tmp_path))
     with pytest.raises(Unclear, match=r"build it are targets too: written_package\.sizes:small"):
         attentest.adapted("written_package.classes:Wrapper", component="language_model")
+
+
+@pytest.mark.parametrize(
+    ("module", "named"), [("packed.classes", True), ("packed", True), ("other.classes", False)]
+)
+def test_functions_that_build_a_namesake_of_another_package_are_not_named(tmp_path, module, named):
+    for folder in ("packed", "other"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "__init__.py").write_text("from .classes import Wrapper\n")
+        (tmp_path / folder / "classes.py").write_text(
+            "from torch import nn\n\n\nclass Wrapper(nn.Module):\n    pass\n"
+        )
+    maker = f"from {module} import Wrapper\n\n\ndef small(vocab):\n    return Wrapper(vocab)\n"
+    (tmp_path / "making.py").write_text(maker)
+    made = load(tmp_path / "packed" / "classes.py")
+    assert ("making.py:small" in named_builders(made.Wrapper)) is named

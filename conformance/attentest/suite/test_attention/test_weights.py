@@ -10,7 +10,7 @@ from attentest.testing.assertions import finite, holds, matches, near
 from attentest.testing.draw import Draw
 
 
-@check("attention.weights-formula", examples=3)
+@check("attention.weights-formula")
 def test_weights_formula(subject: Subject, draw: Draw) -> None:
     for case in draw_calls(subject, draw):
         weights = case.weights()

@@ -41,7 +41,7 @@ def _formula_in_use(subject: Subject, draw: Draw, size: SizesInUse) -> None:
     matches_reference(build(subject, draw, sizes), program)
 
 
-@check("cache.formula", examples=3, in_use=at_sizes_in_use(_formula_in_use, WIDE, MANY))
+@check("cache.formula", in_use=at_sizes_in_use(_formula_in_use, WIDE, MANY))
 def test_formula(subject: Subject, draw: Draw) -> None:
     sizes = draw_sizes(subject, draw)
     matches_reference(
@@ -91,7 +91,7 @@ def test_long(subject: Subject, draw: Draw) -> None:
     matches_reference(build(subject, draw, sizes), program, f"output after {length - 3} tokens")
 
 
-@check("cache.reorder")
+@check("cache.reorder", examples=2)
 def test_reorder(subject: Subject, draw: Draw) -> None:
     sizes = draw_sizes(subject, draw, heads=draw.several())
     first = draw.choose((2, 1, 3))

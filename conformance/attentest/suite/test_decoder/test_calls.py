@@ -83,7 +83,7 @@ def sample_alone(case: LayerCall, own: slice) -> LayerCall:
     )
 
 
-@check("decoder.input-untouched")
+@check("decoder.input-untouched", examples=2)
 def test_input_untouched(subject: Subject, draw: Draw) -> None:
     case = draw_call(subject, draw, STACK, mapped=False, kinds=TARGET, source_kinds=("padding",))
     before = case.output().copy()

@@ -25,7 +25,7 @@ def test_memory_is_read(subject: Subject, draw: Draw) -> None:
     depends_on_memory(draw, case, draw.integer(0, case.decoder_memory.shape[1] - 1))
 
 
-@check("decoder.memory-order")
+@check("decoder.memory-order", examples=2)
 def test_memory_order(subject: Subject, draw: Draw) -> None:
     length = draw.at_least(3)
     for size in ((length, length), (draw.length(), length)):  # equal ones hide a mask of the target
@@ -38,7 +38,7 @@ def test_memory_order(subject: Subject, draw: Draw) -> None:
         depends_on_any_memory(draw, case, before)
 
 
-@check("decoder.source-mask-on-memory")
+@check("decoder.source-mask-on-memory", examples=2)
 def test_source_mask_on_memory(subject: Subject, draw: Draw) -> None:
     length = draw.length(2)
     size = draw.choose(((length, length), (draw.length(), length)))
@@ -64,7 +64,7 @@ def test_source_mask_on_memory(subject: Subject, draw: Draw) -> None:
         depends_on_any_memory(draw, call, before)
 
 
-@check("decoder.source-last-token-reaches-first-step")
+@check("decoder.source-last-token-reaches-first-step", examples=2)
 def test_source_last_token_reaches_first_step(subject: Subject, draw: Draw) -> None:
     size = (draw.length(), draw.length(2))
     case = draw_call(subject, draw, LAYER, kinds=TARGET, source_kinds=("padding",), lengths=size)
@@ -75,7 +75,7 @@ def test_source_last_token_reaches_first_step(subject: Subject, draw: Draw) -> N
     depends_on_memory(draw, case, size[1] - 1, steps=slice(0, 1))
 
 
-@check("decoder.gradient-to-masked-memory")
+@check("decoder.gradient-to-masked-memory", examples=2)
 def test_gradient_to_masked_memory(subject: Subject, draw: Draw) -> None:
     size = (draw.length(), draw.length(2))
     kinds = ("causal", "none")

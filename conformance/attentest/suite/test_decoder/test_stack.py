@@ -41,7 +41,7 @@ def lengths(draw: Draw) -> tuple[int, int]:
     return draw.choose((draw.lengths(), (draw.length(2), draw.length(2))))
 
 
-@check("decoder.layers-own-parameters")
+@check("decoder.layers-own-parameters", examples=2)
 def test_layers_own_parameters(subject: Subject, draw: Draw) -> None:
     layers_own_parameters(
         draw, draw_call(subject, draw, STACK, kinds=TARGET, layers=draw.layers(2))
@@ -60,7 +60,7 @@ def test_layers_in_sequence(subject: Subject, draw: Draw) -> None:
         )
 
 
-@check("decoder.final-norm")
+@check("decoder.final-norm", examples=2)
 def test_final_norm(subject: Subject, draw: Draw) -> None:
     case = draw_call(subject, draw, STACK, kinds=TARGET)
     width = case.probe.sizes.d_model
@@ -73,12 +73,12 @@ def test_depth_counts(subject: Subject, draw: Draw) -> None:
     layer_adds_its_parameters(subject, draw, STACK)
 
 
-@check("decoder.float32")
+@check("decoder.float32", examples=2)
 def test_float32(subject: Subject, draw: Draw) -> None:
     _precise(subject, draw, STACK, "float32")
 
 
-@check("decoder.half-precision")
+@check("decoder.half-precision", examples=2)
 def test_half_precision(subject: Subject, draw: Draw) -> None:
     for precision in half_precisions(subject):
         _precise(subject, draw, LAYER, precision)

@@ -32,12 +32,12 @@ def test_layer_formula(subject: Subject, draw: Draw) -> None:
     )
 
 
-@check("decoder.order-of-sublayers")
+@check("decoder.order-of-sublayers", examples=2)
 def test_order_of_sublayers(subject: Subject, draw: Draw) -> None:
     matches_reference(draw_call(subject, draw, LAYER, kinds=TARGET, scale=draw.choose((1.0, 0.1))))
 
 
-@check("decoder.skip-connections")
+@check("decoder.skip-connections", examples=2)
 def test_skip_connections(subject: Subject, draw: Draw) -> None:
     case = draw_call(subject, draw, LAYER, kinds=TARGET)
     kept = case.probe.parameters
@@ -47,7 +47,7 @@ def test_skip_connections(subject: Subject, draw: Draw) -> None:
     case.probe.load(kept)
 
 
-@check("decoder.separate-norms")
+@check("decoder.separate-norms", examples=2)
 def test_separate_norms(subject: Subject, draw: Draw) -> None:
     case = draw_call(subject, draw, LAYER, kinds=("causal", "none"), shortest=2)
     norms = [name for name in NORMS if name in case.probe.parameters]

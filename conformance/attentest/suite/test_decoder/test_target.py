@@ -21,7 +21,7 @@ from attentest.testing.layer_calls import LayerCall, draw_call, open_mask, rows_
 from attentest_spec.setting import Array
 
 
-@check("decoder.causality")
+@check("decoder.causality", examples=2)
 def test_causality(subject: Subject, draw: Draw) -> None:
     case = draw_call(subject, draw, STACK, mapped=False, kinds=TARGET, shortest=2)
     steps = np.arange(case.x.shape[1])
@@ -37,7 +37,7 @@ def test_causality(subject: Subject, draw: Draw) -> None:
     depends_on_visible_positions(draw, case, before)
 
 
-@check("decoder.causality-by-gradient")
+@check("decoder.causality-by-gradient", examples=2)
 def test_causality_by_gradient(subject: Subject, draw: Draw) -> None:
     case = draw_call(subject, draw, STACK, mapped=False, kinds=("causal",), shortest=2)
     steps = np.arange(case.x.shape[1])
@@ -52,7 +52,7 @@ def test_causality_by_gradient(subject: Subject, draw: Draw) -> None:
         holds(reached[:, step].all(), f"The output of step {step} has no gradient to itself.")
 
 
-@check("decoder.target-padding")
+@check("decoder.target-padding", examples=2)
 def test_target_padding(subject: Subject, draw: Draw) -> None:
     shortest = min(3, subject.limits.length or 3)
     case = draw_call(
@@ -71,7 +71,7 @@ def test_target_padding(subject: Subject, draw: Draw) -> None:
     depends_on_visible_positions(draw, case, before)
 
 
-@check("decoder.no-masks")
+@check("decoder.no-masks", examples=2)
 def test_no_masks(subject: Subject, draw: Draw) -> None:
     case = draw_call(subject, draw, LAYER, mapped=False, kinds=FREE, source_kinds=FREE, shortest=2)
     before = case.output()

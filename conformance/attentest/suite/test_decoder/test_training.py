@@ -35,7 +35,7 @@ def test_every_parameter_reached(subject: Subject, draw: Draw) -> None:
     agrees_with_differences(case.probe, *case.inputs, draw=draw)
 
 
-@check("decoder.eval-reaches-every-layer")
+@check("decoder.eval-reaches-every-layer", examples=2)
 def test_eval_reaches_every_layer(subject: Subject, draw: Draw) -> None:
     rate = draw.choose((0.5, 0.8)) if subject.limits.dropout else 0.0
     case = draw_call(subject, draw, STACK, mapped=False, kinds=TARGET, dropout=rate, shortest=2)
@@ -53,7 +53,7 @@ def test_dropout_on_sublayers(subject: Subject, draw: Draw) -> None:
     drops_branches_at_the_rate(subject, draw, LAYER, LAST)
 
 
-@check("decoder.gradient")
+@check("decoder.gradient", examples=2)
 def test_gradient(subject: Subject, draw: Draw) -> None:
     case = draw_call(subject, draw, LAYER, mapped=False, kinds=("causal", "none"))
     agrees_with_differences(case.probe, *case.inputs, draw=draw)

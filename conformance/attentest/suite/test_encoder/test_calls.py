@@ -19,7 +19,7 @@ from attentest.testing.layer_calls import draw_call, open_mask, permute_mask, ro
 from attentest_spec.order import ordered
 
 
-@check("encoder.permutation-law")
+@check("encoder.permutation-law", examples=2)
 def test_permutation_law(subject: Subject, draw: Draw) -> None:
     if ordered(subject.choices):
         raise Absent(f"the order of keys counts in the attention of {subject.name}")
@@ -35,7 +35,7 @@ def test_permutation_law(subject: Subject, draw: Draw) -> None:
     depends_on_visible_positions(draw, case, before)
 
 
-@check("encoder.batch-independence")
+@check("encoder.batch-independence", examples=2)
 def test_batch_independence(subject: Subject, draw: Draw) -> None:
     kinds, batch = ("padding",), draw.choose((2, 3))
     case = draw_call(subject, draw, STACK, mapped=False, kinds=kinds, hiding=True, batch=batch)
@@ -67,7 +67,7 @@ def test_shapes(subject: Subject, draw: Draw) -> None:
     depends_on_visible_positions(draw, case, case.output())
 
 
-@check("encoder.input-untouched")
+@check("encoder.input-untouched", examples=2)
 def test_input_untouched(subject: Subject, draw: Draw) -> None:
     case = draw_call(subject, draw, STACK, mapped=False, kinds=("padding", "none"), shortest=2)
     before = case.output().copy()

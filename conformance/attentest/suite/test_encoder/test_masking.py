@@ -26,7 +26,7 @@ from attentest_spec.order import ordered
 from attentest_spec.setting import Array
 
 
-@check("encoder.padding-invariance")
+@check("encoder.padding-invariance", examples=2)
 def test_padding_invariance(subject: Subject, draw: Draw) -> None:
     length = draw.length(min(3, subject.limits.length or 3))
     size = (length, 1)
@@ -56,7 +56,7 @@ def _shortened(draw: Draw, case: LayerCall, length: int) -> tuple[LayerCall, Arr
     return case.but(x=x, mask=open_mask(case.probe.subject, samples, length, length)), places
 
 
-@check("encoder.padding-content")
+@check("encoder.padding-content", examples=2)
 def test_padding_content(subject: Subject, draw: Draw) -> None:
     case = draw_call(subject, draw, LAYER, mapped=False, kinds=("padding",), hiding=True)
     before = case.output()
@@ -68,7 +68,7 @@ def test_padding_content(subject: Subject, draw: Draw) -> None:
     depends_on_visible_positions(draw, case, before)
 
 
-@check("encoder.mask-shapes")
+@check("encoder.mask-shapes", examples=2)
 def test_mask_shapes(subject: Subject, draw: Draw) -> None:
     for kind in draw.mask_kinds(("padding", "per-sample", "per-head", "causal")):
         batch, heads = draw.choose((2, 3)), draw.several()
@@ -106,7 +106,7 @@ def broadcast(subject: Subject, case: LayerCall) -> Array:
     return np.broadcast_to(case.mask, (len(case.x), heads, length, length)).copy()
 
 
-@check("encoder.no-mask")
+@check("encoder.no-mask", examples=2)
 def test_no_mask(subject: Subject, draw: Draw) -> None:
     case = draw_call(subject, draw, LAYER, mapped=False, kinds=("none",), shortest=2)
     before = case.output()

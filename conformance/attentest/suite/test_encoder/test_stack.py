@@ -39,7 +39,7 @@ def test_formula(subject: Subject, draw: Draw) -> None:
         )
 
 
-@check("encoder.final-norm")
+@check("encoder.final-norm", examples=2)
 def test_final_norm(subject: Subject, draw: Draw) -> None:
     case = draw_call(subject, draw, STACK)
     width = case.probe.sizes.d_model
@@ -51,7 +51,7 @@ def test_final_norm(subject: Subject, draw: Draw) -> None:
     )
 
 
-@check("encoder.layers-own-parameters")
+@check("encoder.layers-own-parameters", examples=2)
 def test_layers_own_parameters(subject: Subject, draw: Draw) -> None:
     layers_own_parameters(draw, draw_call(subject, draw, STACK, layers=draw.layers(2)))
 
@@ -68,7 +68,7 @@ def test_layers_in_sequence(subject: Subject, draw: Draw) -> None:
         )
 
 
-@check("encoder.stack-of-one-is-a-layer")
+@check("encoder.stack-of-one-is-a-layer", examples=2)
 def test_stack_of_one_is_a_layer(subject: Subject, draw: Draw) -> None:
     case = draw_call(subject, draw, STACK, kinds=("padding", "none"), layers=1)
     rows_agree(
@@ -81,12 +81,12 @@ def test_depth_counts(subject: Subject, draw: Draw) -> None:
     layer_adds_its_parameters(subject, draw, STACK)
 
 
-@check("encoder.float32")
+@check("encoder.float32", examples=2)
 def test_float32(subject: Subject, draw: Draw) -> None:
     _precise(subject, draw, STACK, "float32")
 
 
-@check("encoder.half-precision")
+@check("encoder.half-precision", examples=2)
 def test_half_precision(subject: Subject, draw: Draw) -> None:
     for precision in half_precisions(subject):
         _precise(subject, draw, LAYER, precision)

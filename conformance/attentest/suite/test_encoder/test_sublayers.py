@@ -33,13 +33,13 @@ def test_layer_formula(subject: Subject, draw: Draw) -> None:
     matches_reference(draw_call(subject, draw, LAYER, widths=(3, 4, 2), scale=scale(subject, draw)))
 
 
-@check("encoder.norm-placement")
+@check("encoder.norm-placement", examples=2)
 def test_norm_placement(subject: Subject, draw: Draw) -> None:
     case = draw_call(subject, draw, LAYER)
     shows_one_option(case, case.output(), "norm_placement", {})
 
 
-@check("encoder.norm-sharing")
+@check("encoder.norm-sharing", examples=2)
 def test_norm_sharing(subject: Subject, draw: Draw) -> None:
     case = draw_call(subject, draw, LAYER)
     matches_reference(case)
@@ -47,13 +47,13 @@ def test_norm_sharing(subject: Subject, draw: Draw) -> None:
         shares_one_norm(case)
 
 
-@check("encoder.order-of-sublayers")
+@check("encoder.order-of-sublayers", examples=2)
 def test_order_of_sublayers(subject: Subject, draw: Draw) -> None:
     case = draw_call(subject, draw, LAYER, kinds=("none", "padding"), scale=draw.choose((1.0, 0.1)))
     matches_reference(case)
 
 
-@check("encoder.skip-connections")
+@check("encoder.skip-connections", examples=2)
 def test_skip_connections(subject: Subject, draw: Draw) -> None:
     case = draw_call(subject, draw, LAYER)
     for silent in ((LAST[0],), (LAST[1],), LAST):
@@ -63,7 +63,7 @@ def test_skip_connections(subject: Subject, draw: Draw) -> None:
         case.probe.load(bare)
 
 
-@check("encoder.separate-norms")
+@check("encoder.separate-norms", examples=2)
 def test_separate_norms(subject: Subject, draw: Draw) -> None:
     case = draw_call(subject, draw, LAYER, kinds=("padding", "none"))
     norms = [name for name in NORMS if name in case.probe.parameters]

@@ -26,7 +26,7 @@ def test_every_parameter_reached(subject: Subject, draw: Draw) -> None:
     agrees_with_differences(case.probe, *case.with_all_visible().inputs, draw=draw)
 
 
-@check("encoder.eval-reaches-every-layer")
+@check("encoder.eval-reaches-every-layer", examples=2)
 def test_eval_reaches_every_layer(subject: Subject, draw: Draw) -> None:
     rate = draw.choose((0.5, 0.8)) if subject.limits.dropout else 0.0
     case = draw_call(subject, draw, STACK, mapped=False, dropout=rate, shortest=2)
@@ -43,7 +43,7 @@ def test_dropout_on_sublayers(subject: Subject, draw: Draw) -> None:
     drops_branches_at_the_rate(subject, draw, LAYER, LAST)
 
 
-@check("encoder.gradient")
+@check("encoder.gradient", examples=2)
 def test_gradient(subject: Subject, draw: Draw) -> None:
     case = draw_call(subject, draw, LAYER, mapped=False, kinds=("padding", "none", "causal"))
     agrees_with_differences(case.probe, *case.with_all_visible().inputs, draw=draw)

@@ -69,7 +69,7 @@ def test_input_untouched(subject: Subject, draw: Draw) -> None:
     case.probe.output(case.target, memory, case.source, method="decode")
 
 
-@check("model.step-by-step")
+@check("model.step-by-step", examples=2)
 def test_step_by_step(subject: Subject, draw: Draw) -> None:
     case = draw_call(subject, draw, lengths=(draw.length(2, 6), draw.length(2, 5)))
     # A first sequence without padding: a part of one real token cannot be missing.

@@ -88,7 +88,7 @@ def _mix_pads(case: ModelCall) -> None:
         case.source[:, 0], case.target[:, 0] = target_pad, source_pad
 
 
-@check("model.source-order-matters")
+@check("model.source-order-matters", examples=2)
 def test_source_order_matters(subject: Subject, draw: Draw) -> None:
     case = draw_call(subject, draw, lengths=(draw.length(2), draw.length()))
     sizes, last = case.sizes, case.source.shape[1] - 1
@@ -112,7 +112,7 @@ def test_source_order_matters(subject: Subject, draw: Draw) -> None:
         output_changes(before, after, first, second, case.real, why)
 
 
-@check("model.causality")
+@check("model.causality", examples=2)
 def test_causality(subject: Subject, draw: Draw) -> None:
     require_hiding(subject)
     case = draw_call(subject, draw, lengths=(draw.length(), draw.length(2)))
@@ -140,7 +140,7 @@ def test_causality(subject: Subject, draw: Draw) -> None:
     output_changes(before, after, first, second, here, f"at step {step} after changing its token")
 
 
-@check("model.prefix-consistency")
+@check("model.prefix-consistency", examples=2)
 def test_prefix_consistency(subject: Subject, draw: Draw) -> None:
     require_hiding(subject)
     case = draw_call(subject, draw, lengths=(draw.length(), draw.length(2)))

@@ -55,7 +55,7 @@ def test_formula(subject: Subject, draw: Draw) -> None:
         _matches(long.but(target=draw.target(2, size, long.sizes)))
 
 
-@check("model.embedding-norm")
+@check("model.embedding-norm", examples=2)
 def test_embedding_norm(subject: Subject, draw: Draw) -> None:
     case = draw_call(subject, draw)
     width = case.sizes.d_model
@@ -83,7 +83,7 @@ def test_shapes(subject: Subject, draw: Draw) -> None:
         same_precision(case.probe, case.but(source=source, target=target).output())
 
 
-@check("model.encode-decode-is-forward")
+@check("model.encode-decode-is-forward", examples=2)
 def test_encode_decode_is_forward(subject: Subject, draw: Draw) -> None:
     case = draw_call(subject, draw, layers=draw.layers(1, 2))
     memory = case.probe.output(case.source, method="encode")
@@ -104,7 +104,7 @@ def test_encode_decode_is_forward(subject: Subject, draw: Draw) -> None:
     )
 
 
-@check("model.float32")
+@check("model.float32", examples=2)
 def test_float32(subject: Subject, draw: Draw) -> None:
     case = draw_call(subject, draw, precision="float32", head_width=4, layers=draw.layers(1, 2))
     actual = case.output()

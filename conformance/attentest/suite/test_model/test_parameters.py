@@ -27,7 +27,7 @@ from attentest_spec import Sizes
 from attentest_spec.parameters import count, one_vocabulary, tied
 
 
-@check("model.tying")
+@check("model.tying", examples=2)
 def test_tying(subject: Subject, draw: Draw) -> None:
     case = draw_call(subject, draw, source_vocabulary=11, target_vocabulary=11)
     declared = subject.choices.tying
@@ -100,7 +100,7 @@ def _building_unlike(
     return doing, lambda: subject.part("model", sizes), pair
 
 
-@check("model.parameter-count")
+@check("model.parameter-count", examples=2)
 def test_parameter_count(subject: Subject, draw: Draw) -> None:
     for layers in (draw.layers(1, 2), min(3, subject.limits.layers or 3)):
         _counted(subject, model_sizes(subject, draw, layers=layers))
@@ -129,7 +129,7 @@ def test_parameter_map_complete(subject: Subject, draw: Draw) -> None:
         equal(values, found[name], what=f"parameter {name}, loaded and exported again,")
 
 
-@check("model.finite-at-birth")
+@check("model.finite-at-birth", examples=2)
 def test_finite_at_birth(subject: Subject, draw: Draw) -> None:
     sizes = model_sizes(subject, draw, layers=draw.layers(1, 2))
     for name, values in export_parameters(subject.part("model", sizes)).items():

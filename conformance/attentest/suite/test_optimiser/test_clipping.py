@@ -60,7 +60,7 @@ def _formula_in_use(subject: Subject, draw: Draw, size: SizesInUse) -> None:
     formula(build(subject), (gradients, groups), 1.0)
 
 
-@check("optimiser.clipping-formula", examples=3, in_use=at_sizes_in_use(_formula_in_use, WIDE))
+@check("optimiser.clipping-formula", in_use=at_sizes_in_use(_formula_in_use, WIDE))
 def test_clipping_formula(subject: Subject, draw: Draw) -> None:
     # In float16 the squares of larger gradients are infinite.
     large = 3.0 if subject.precision == "float16" else 30.0

@@ -87,7 +87,7 @@ def _formula_in_use(subject: Subject, draw: Draw, size: SizesInUse) -> None:
     formula(build(subject, draw), Groups(run, np.array([half, half]), np.array([0, 1]), present))
 
 
-@check("optimiser.grouped-formula", examples=3, in_use=at_sizes_in_use(_formula_in_use, WIDE))
+@check("optimiser.grouped-formula", in_use=at_sizes_in_use(_formula_in_use, WIDE))
 def test_grouped_formula(subject: Subject, draw: Draw) -> None:
     groups = draw_groups(draw)
     probe = build(subject, draw)

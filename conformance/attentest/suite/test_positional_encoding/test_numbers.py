@@ -37,7 +37,6 @@ def _formula_in_use(subject: Subject, draw: Draw, size: SizesInUse) -> None:
 
 @check(
     "positional_encoding.formula",
-    examples=3,
     in_use=at_sizes_in_use(_formula_in_use, replace(WIDE, length=600), MANY, LONG),
 )
 def test_formula(subject: Subject, draw: Draw) -> None:

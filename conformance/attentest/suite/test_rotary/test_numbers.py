@@ -35,7 +35,6 @@ def _formula_in_use(subject: Subject, draw: Draw, size: SizesInUse) -> None:
 
 @check(
     "rotary.formula",
-    examples=3,
     in_use=at_sizes_in_use(_formula_in_use, replace(WIDE, length=20), MANY, replace(LONG, heads=1)),
 )
 def test_formula(subject: Subject, draw: Draw) -> None:
