@@ -36,7 +36,10 @@ class Violation(AttentestError, AssertionError):
 
 
 class Shortcoming(Violation):
-    """A refusal whose error does not help: the error says all that there is to find."""
+    """A finding that says all that there is: no line and no likely cause are searched.
+
+    It is a refusal whose error does not help, or numbers that are not finite, which fit no line.
+    """
 
 
 class Absent(AttentestError, SkipTest):
