@@ -38,4 +38,5 @@ def test_zeros_that_become_nan_are_a_finding_without_a_line(tmp_path: Path) -> N
     assert broken(backend, "multi_head_attention.formula") == []
     verdict = judge(Bench(backend), CLAUSE)
     assert "not finite" in verdict.message
-    assert verdict.location is None and not verdict.diagnosis
+    assert verdict.location is None
+    assert not verdict.diagnosis
