@@ -68,7 +68,7 @@ def test_model_that_code_around_continues_has_to_hide_later_tokens(tmp_path):
     ("old", "new"),
     [
         ("torch.multinomial(logits.softmax(-1), 1)", "tokens[:, :1]"),
-        ("def go_on", "mask_token = 3\n\n\ndef told"),
+        ("def go_on", "mask_token = 3\n\n\ndef go_on"),
     ],
 )
 def test_model_that_nothing_continues_may_see_all_tokens(tmp_path, old, new):
