@@ -12,7 +12,8 @@ from attentest_spec.setting import Array, Floats
 
 def cast(values: Annotated[Floats, "*shape"], precision: str) -> Annotated[Floats, "*shape"]:
     """Return float64 `values` of any shape rounded to `precision`: the same for both sides."""
-    return values.astype(dtype(precision)).astype(np.float64)
+    narrow = values.astype(dtype(precision))
+    return narrow if narrow.dtype == np.float64 else narrow.astype(np.float64)
 
 
 def copy_arrays(outcome: Any) -> Any:

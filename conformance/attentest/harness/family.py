@@ -8,8 +8,7 @@ from pathlib import Path
 
 import psutil
 
-MARK = "ATTENTEST_FAMILY"
-"""The environment variable by which processes that left the tree are found."""
+from attentest.harness.starting import MARK
 
 ENDING = 5.0
 """Seconds after which a process that cannot be killed, such as one in the kernel, is left."""

@@ -24,17 +24,11 @@ from typing import Any, NoReturn
 import numpy as np
 
 from attentest.harness import worker
-from attentest.harness.family import MARK
 from attentest.harness.process_state import collect_rarely
-
-UNMARKED = "0" * 32
-"""The mark of the server, over which every child writes its own."""
+from attentest.harness.starting import MARK, NUMBER, UNMARKED
 
 LONGEST = 2**17
 """Bytes of the longest request."""
-
-NUMBER = 8
-"""Bytes of a process id, and of an exit status."""
 
 PRELOADED = "torch"
 """The package that most backends import, and that takes longest."""

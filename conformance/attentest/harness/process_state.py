@@ -10,7 +10,7 @@ import random
 import signal
 import sys
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from importlib import import_module
 from typing import Any
@@ -38,16 +38,26 @@ _SIGNALS = (
 @contextmanager
 def restore_changes(changed: set[str]) -> Iterator[None]:
     """Restore all state that is changed inside, and add its name to `changed`."""
-    before = {name: read() for name, (read, _) in _SETTINGS.items()}
+    before = _values()
     try:
         yield
     finally:
-        for name, (read, write) in _SETTINGS.items():
-            if read() != before[name]:
-                changed.add(name)
-                # What cannot be restored (a deleted folder, another thread) is still reported.
-                with suppress(OSError, ValueError, TypeError):
-                    write(before[name])
+        if _values() != before:
+            changed |= set(_restored(before))
+
+
+def _values() -> list[Any]:
+    return [read() for read, _ in _SETTINGS.values()]
+
+
+def _restored(before: Sequence[Any]) -> Iterator[str]:
+    """Restore what is not as it was `before`, and yield its name."""
+    for (name, (read, write)), value in zip(_SETTINGS.items(), before, strict=True):
+        if read() != value:
+            yield name
+            # What cannot be restored (a deleted folder, another thread) is still reported.
+            with suppress(OSError, ValueError, TypeError):
+                write(value)
 
 
 def collect_rarely() -> None:

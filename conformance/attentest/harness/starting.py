@@ -1,7 +1,8 @@
 """Starts child processes: forked from one that has imported what they need, where that is safe.
 
-The first is started afresh, as most commands start no other, unless a command says that several
-are to come; and so is one for which the server would have to be started anew.
+The first is started afresh, as most commands start no other, unless the server runs already; and so
+is one for which the server would have to be started anew. This module imports nothing that takes
+long: commands start the server before they are imported themselves.
 """
 
 import atexit
@@ -15,11 +16,19 @@ import sys
 import threading
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
+from importlib import import_module
 from io import FileIO
 
-from attentest.harness import fork_server
-from attentest.harness.errors import Stopped
-from attentest.harness.family import MARK
+MARK = "ATTENTEST_FAMILY"
+"""The environment variable by which a child and all that it starts are found."""
+
+UNMARKED = "0" * 32
+"""The mark of a server, over which every child writes its own."""
+
+NUMBER = 8
+"""Bytes of a process id that a server sends, and of an exit status."""
+
+_SERVER = "attentest.harness.fork_server"
 
 POLL = 0.2
 """Seconds between two looks at whether to go on waiting."""
@@ -60,7 +69,7 @@ def start(
 
 
 def prepare() -> None:
-    """Start the server now: several children are to come, and the first is forked, too."""
+    """Start the server now: children are to come, and the first is forked, too."""
     if sys.platform == "linux":
         with _lock:
             _last[:] = [_settings()]
@@ -109,11 +118,11 @@ class ForkServer:
         self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
             self.process = subprocess.Popen(
-                [sys.executable, "-P", "-m", fork_server.__name__, str(theirs.fileno())],
+                [sys.executable, "-P", "-m", _SERVER, str(theirs.fileno())],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
-                env={**os.environ, **ONE_THREAD, MARK: fork_server.UNMARKED},
+                env={**os.environ, **ONE_THREAD, MARK: UNMARKED},
                 pass_fds=[theirs.fileno()],
                 start_new_session=True,
             )
@@ -139,7 +148,8 @@ class ForkServer:
                 return None
             while not _readable(status, POLL):
                 if stop.is_set():
-                    raise Stopped("the command was interrupted")
+                    errors = import_module("attentest.harness.errors")  # imports take long here
+                    raise errors.Stopped("the command was interrupted")
             pid = _number(status)
             if not pid:
                 return None
@@ -190,7 +200,7 @@ def _readable(descriptor: int, seconds: float | None) -> bool:
 
 def _number(descriptor: int) -> int | None:
     """Read a number that the server has written; None where it has ended before."""
-    read = os.read(descriptor, fork_server.NUMBER)
+    read = os.read(descriptor, NUMBER)
     return int.from_bytes(read, "little", signed=True) if read else None
 
 

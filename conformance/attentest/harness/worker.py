@@ -18,9 +18,10 @@ from queue import SimpleQueue
 
 from attentest.harness import messages
 from attentest.harness.compiler import postpone_compiler
-from attentest.harness.family import MARK, Family
+from attentest.harness.family import Family
 from attentest.harness.messages import Methods
 from attentest.harness.process_state import collect_rarely
+from attentest.harness.starting import MARK
 
 _SET_CHILD_SUBREAPER = 36
 

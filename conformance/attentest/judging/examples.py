@@ -16,6 +16,7 @@ from hypothesis.internal.conjecture import providers
 from attentest.harness.errors import Absent, BackendError, Violation
 from attentest.harness.subject import Step, Subject
 from attentest.judging.bench import Bench
+from attentest.judging.random_state import seeded_examples
 from attentest.judging.registry import Body, Check
 from attentest.testing.common import HALF_PRECISIONS
 from attentest.testing.draw import Draw
@@ -110,7 +111,7 @@ def _test(bench: Bench, check: Check, number: int, example: Example) -> None:
     wrapped = seed(_seed(bench, check))(_wrapped(number, bench.shrink))
     running = _example.set(example)
     try:
-        with _no_constants():
+        with _no_constants(), seeded_examples():
             wrapped()
     except _Ended as end:
         raise end.failure from end.failure.__cause__

@@ -9,7 +9,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from attentest.harness.family import EXECUTING, MARK, Family
+from attentest.harness.family import EXECUTING, Family
+from attentest.harness.starting import MARK
 
 
 def test_a_process_that_is_looked_at_while_it_executes_a_program_is_ended(

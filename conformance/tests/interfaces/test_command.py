@@ -10,6 +10,7 @@ from click.testing import CliRunner, Result
 from folders import SUPPORT
 from rich.console import Console
 
+from attentest.harness import starting
 from attentest.interfaces.cli.judging import _listener
 from attentest.interfaces.cli.main import main
 from attentest.results import stream
@@ -188,3 +189,25 @@ def test_the_installed_command_starts():
         [sys.executable, "-m", "attentest", "--version"], capture_output=True, text=True, check=True
     )
     assert "attentest" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "starts"),
+    [
+        (("run", "no-such-backend"), True),
+        (("check", "no_such_file.py"), True),
+        (("run", "--help"), False),
+        (("list", "choices"), False),
+    ],
+)
+def test_commands_that_judge_start_processes_before_they_are_imported(words, starts, monkeypatch):
+    calls: list[int] = []
+    monkeypatch.setattr(starting, "prepare", lambda: calls.append(1))
+    command(*words)
+    assert bool(calls) is starts
+
+
+def test_start_of_processes_imports_no_package_that_takes_long():
+    code = "import sys, attentest.harness.starting; print({'numpy', 'psutil'} & {*sys.modules})"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout.strip() == "set()"

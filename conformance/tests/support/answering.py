@@ -9,7 +9,7 @@ import time
 import psutil
 
 from attentest.harness.errors import NotConvertible, Unavailable
-from attentest.harness.family import MARK
+from attentest.harness.starting import MARK
 
 
 def events(tell, number):

@@ -189,7 +189,7 @@ class TorchPart:
                 stored = require_mapped(own, name, place, "module")
                 room = tuple(place.read(stored, *self._heads).shape)
                 check_shape(name, parameters[name].shape, place.name, room)
-                place.write(own, to_tensor(np.array(parameters[name])), *self._heads)
+                place.write(own, to_tensor(np.asarray(parameters[name])), *self._heads)
 
     def export(self) -> dict[str, Array]:
         """Return copies of the parameters under their canonical names."""

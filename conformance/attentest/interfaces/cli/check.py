@@ -13,7 +13,6 @@ from rich.text import Text
 from attentest.harness import process
 from attentest.harness.errors import Unavailable
 from attentest.harness.process import Isolation
-from attentest.harness.starting import prepare
 from attentest.interfaces import files
 from attentest.interfaces.cli.judging import Judging, judging
 from attentest.interfaces.cli.pairs import choice, literal, pair
@@ -108,7 +107,6 @@ def check_command(
     isolation = Isolation(judging.timeout, judging.memory, process.LOAD_LIMIT)
     console, unlisted = Console(), ""
     if resolve.is_whole(target) and not component:
-        prepare()  # one process lists the members, others judge them
         members, unlisted = _members(target, isolation)
         if members is not None:
             known = list(files.targets(target, members))

@@ -40,6 +40,11 @@ _MODULES = {
 }
 """The modules of those commands that have none of their own name."""
 
+_JUDGING = ("run", "check")
+"""The commands that start processes: theirs imports while the command itself is imported."""
+
+_HELP = ("-h", "--help")
+
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
@@ -48,6 +53,13 @@ class _Commands(click.Group):
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args[0] in _JUDGING and len(args) > 1 and not {*_HELP} & {*args}:
+            import_module("attentest.harness.starting").prepare()
+        return super().resolve_command(ctx, args)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
@@ -81,7 +93,7 @@ def _discard_output() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=_Commands, context_settings={"help_option_names": [*_HELP]})
 @click.version_option(__version__, prog_name="attentest")
 def main() -> None:
     """Tell whether a Transformer implementation is right, and how it differs from others."""
