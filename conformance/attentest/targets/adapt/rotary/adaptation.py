@@ -19,6 +19,7 @@ from attentest.targets.adapt.reading import OBJECT, Reading, Unclear
 from attentest.targets.adapt.rotary.forms import LAYOUTS, Form, Maker, is_method
 from attentest.targets.adapt.rotary.longer import demand_same_beyond
 from attentest.targets.adapt.rotary.measuring import SIZES, Shown, kinds, precisions, shown
+from attentest.targets.adapt.rotary.plain import PLAIN
 from attentest.targets.adapt.rotary.rounded import with_single_tables
 from attentest.targets.adapt.rotary.settings import with_settings
 from attentest.targets.adapt.rotary.signatures import (
@@ -229,7 +230,9 @@ def _said(form: Form) -> Iterator[str]:
         "length": "the length as an argument; positions cannot be given",
         "": "no positions: they cannot be given",
     }[form.style]
-    if form.apply is not None:
+    if form.apply in PLAIN:
+        yield "it makes tables alone: x is turned by them in the pairs that their columns show"
+    elif form.apply is not None:
         yield f"its tables are applied by {form.apply.__name__}"
 
 
@@ -238,9 +241,11 @@ def _forms(thing: Any, own: str, module: ModuleType | None, reading: Reading) ->
     contrary = reading.strict or documented_layout(inspect.getdoc(thing) or "") == "batch-first"
     layouts = [one for one in LAYOUTS if one != "sequence-first" or not contrary]
     for maker, apply in _pairs_of(thing, own, module, reading):
-        applied = None if apply is None else _with_tables(apply, reading)
+        plain = apply in PLAIN
+        own_words = Reading() if plain else reading
+        applied = None if apply is None else _with_tables(apply, own_words)
         for style in _styles(maker, applied):
-            for layout in layouts:
+            for layout in layouts[:1] if plain else layouts:
                 yield Form(maker, apply, applied, layout, style)
 
 
@@ -252,9 +257,10 @@ def _pairs_of(
     for maker in makers:
         if "x" in maker.called.roles and not takes_tables(maker.called):
             yield maker, None
+    applying = tuple(_beside(module, thing, reading))
     for maker in makers:
         if not takes_tables(maker.called):
-            for apply in _beside(module, thing, reading):
+            for apply in applying or PLAIN:
                 yield maker, apply
     if inspect.isclass(thing):
         return
