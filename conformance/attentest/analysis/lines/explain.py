@@ -273,6 +273,8 @@ _OF_ROWS: Mapping[str, Callable[[Array], Array | None]] = {"{} in the reverse or
 def _what_is_known(actual: Array, step: Step, matcher: Matcher) -> str:
     """Say what can be said of a value that nothing explains."""
     value = step.value
+    if actual.dtype == value.dtype == bool and np.array_equal(actual, ~value):
+        return "the mask turned around, True for False"
     if actual.shape != value.shape or actual.dtype.kind != "f":
         return UNEXPLAINED
     factor = _factor(actual, value, matcher)

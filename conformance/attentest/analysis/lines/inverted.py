@@ -69,8 +69,7 @@ def inverted(alignment: Alignment) -> Iterator[Inverted]:
 def _turned(operation: Operation, number: int) -> Step:
     """Return the mask before `operation` turned it around, for a formula that makes none."""
     array = operation.outputs[0].array
-    text = "a mask that is True where a position may be attended"
-    return Step("mask", "", text, _AXES[-array.ndim :], ~array, number)
+    return Step("mask", "", "the mask as it was before", _AXES[-array.ndim :], ~array, number)
 
 
 def _makes_mask(operation: Operation) -> bool:
