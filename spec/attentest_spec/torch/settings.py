@@ -6,7 +6,7 @@ from functools import cache
 from typing import Any
 
 import torch
-from torch import nn
+from torch import _compile, nn
 
 _SET: Mapping[str, Callable[[Any], Any]] = {
     "default dtype": torch.set_default_dtype,
@@ -80,6 +80,17 @@ def _unchanged() -> bool:
         return False
 
 
+def _is_of_torch(now: Any, before: Any) -> bool:
+    """Say whether torch itself has wrapped a function, as its compiler does when it is imported.
+
+    Code that uses a library may be the first to import that, as einops 0.8.0 does in its first
+    operation.
+    """
+    code = getattr(now, "__code__", None)
+    wraps = getattr(now, "__wrapped__", None) is before
+    return wraps and code is not None and code.co_filename == _compile.__file__
+
+
 def _restore_functions() -> Iterator[str]:
     """Set torch's replaced functions back; yield the name of each."""
     if _unchanged():
@@ -87,10 +98,15 @@ def _restore_functions() -> Iterator[str]:
     for place, (names, functions) in _functions().items():
         owner = _OWNERS[place]
         if [*map(vars(owner).get, names)] != functions:
-            for name, function in zip(names, functions, strict=True):
-                if vars(owner).get(name) is not function:
-                    setattr(owner, name, function)
-                    yield f"function {place}.{name}"
+            for number, (name, function) in enumerate(zip(names, functions, strict=True)):
+                now = vars(owner).get(name)
+                if now is function:
+                    continue
+                if _is_of_torch(now, function):
+                    functions[number] = now
+                    continue
+                setattr(owner, name, function)
+                yield f"function {place}.{name}"
     # A method that the class inherits is patched by an attribute of its own.
     known = _functions()["torch.Tensor"][0]
     for name, value in [*vars(torch.Tensor).items()]:

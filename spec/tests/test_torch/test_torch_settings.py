@@ -1,5 +1,7 @@
 """Torch's global settings and functions: changes are reported and undone."""
 
+import functools
+from collections.abc import Iterator
 from types import SimpleNamespace
 
 import numpy as np
@@ -73,3 +75,35 @@ def test_functions_that_are_added_removed_or_renamed_are_noticed(
     if added:
         setattr(owner, added, value)
     assert settings._attributes() != before
+
+
+@pytest.fixture
+def restored(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Forget what is known of torch's functions, before the test and after it."""
+    monkeypatch.setattr(torch, "manual_seed", torch.manual_seed)
+    settings._functions.cache_clear()
+    yield
+    monkeypatch.undo()
+    settings._functions.cache_clear()
+
+
+@pytest.mark.usefixtures("restored")
+def test_import_of_the_compiler_of_torch_is_no_change() -> None:
+    changed: set[str] = set()
+    with settings.watch(changed):
+        wrapped = torch._disable_dynamo(torch.manual_seed)
+        torch.manual_seed = wrapped
+    with settings.watch(changed):
+        pass
+    assert changed == set()
+    assert torch.manual_seed is wrapped
+
+
+@pytest.mark.usefixtures("restored")
+def test_function_that_code_wraps_is_a_change() -> None:
+    changed: set[str] = set()
+    before = torch.manual_seed
+    with settings.watch(changed):
+        torch.manual_seed = functools.wraps(before)(lambda seed: before(seed + 1))
+    assert changed == {"function torch.manual_seed"}
+    assert torch.manual_seed is before
