@@ -277,6 +277,21 @@ def words_of(name: str) -> list[str]:
     return [word.lower() for word in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+", name)]
 
 
+_SIDES = {
+    "source": {"src", "source", "enc", "encoder", "encode", "encoders"},
+    "target": {"tgt", "trg", "target", "dec", "decoder", "decode", "decoders"},
+}
+
+
+def side_named(name: str) -> str:
+    """Return the side of a model, source or target, that the words of a name say.
+
+    "" for none or both.
+    """
+    found = [side for side, marks in _SIDES.items() if marks & {*words_of(name)}]
+    return found[0] if len(found) == 1 else ""
+
+
 def only_candidate(target: str, module: ModuleType) -> str:
     """Return the one name in `module` that says a component; Unclear for none or several."""
     own = [name for name, _ in definitions(module)]

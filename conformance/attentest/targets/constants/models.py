@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from attentest.targets.adapt.components import squashed
+from attentest.targets.adapt.components import squashed, words_of
 from attentest.targets.adapt.names import HEAD_WIDTH, SIZES
 from attentest.targets.adapt.parameters.building import DISTINCT
 from attentest.targets.adapt.probing import undisturbed
@@ -98,7 +98,7 @@ def _codes(own: str, value: float, held: Collection[str], reading: Reading) -> I
         yield from ["sizes.dropout"] * ("dropout" in sizes and 0 <= value < 1)
     elif value > 1 and name in HEAD_WIDTH:
         yield HEAD_WIDTH_CODE
-    elif value > 1:
+    elif value > 1 or (value == 1 and "layers" in sizes and {"layer", "layers"} & {*words_of(own)}):
         small = value <= _LAST_PAD  # such an id of padding is judged as it is
         usual = [one for one in sizes if one and one != "dropout"]
         usual = [one for one in usual if not (small and one.endswith("_pad"))]
