@@ -21,6 +21,7 @@ from attentest.targets.constants.numbers_read import (
     numbers_of_file,
 )
 from attentest.targets.constants.source import Constants
+from attentest.targets.constants.written import numbers_of_settings
 from attentest.targets.models.inferring import Inferred, probe_of
 from attentest.targets.models.size_names import size_by_words, sizes_named
 from attentest.targets.models.trials import Building
@@ -37,7 +38,7 @@ def size_constants(
 
     None are yielded where they give no size that `known` lacks.
     """
-    found = numbers_named(thing)
+    found = {**numbers_of_settings(thing), **numbers_named(thing)}
     held = [squashed(one) for one in found]
     names = [squashed(one) for one in constructor_arguments(thing)]
     arguments = {*known, *(size for one in names for size in sizes_named(one, names, ""))}

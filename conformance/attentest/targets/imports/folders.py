@@ -47,7 +47,7 @@ def project_of(folder: Path) -> Path | None:
     """
     found = None
     for up in (folder, *folder.parents[:_UPWARDS]):
-        if not up.is_relative_to(Path.cwd()) and up not in Path.cwd().parents[:_BEYOND]:
+        if up in Path.cwd().parents[_BEYOND:]:
             break
         if any((up / one).exists() for one in (*_PROJECT, "setup.py")):
             return up
