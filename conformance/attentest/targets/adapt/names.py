@@ -225,11 +225,12 @@ SIZES: Mapping[str, Sequence[str]] = {
     ),
     "bias_buckets": words(
         "numbuckets nbuckets buckets numrelativebuckets relativebuckets relnumbuckets "
-        "relativeattentionnumbuckets relativepositionbuckets relativepositionnumbuckets"
+        "relativeattentionnumbuckets relativepositionbuckets relativepositionnumbuckets "
+        "relativenumbuckets numrelbuckets relbuckets relativebucketcount biasbuckets"
     ),
     "bias_distance": words(
         "maxdistance relmaxdistance relativeattentionmaxdistance relativemaxdistance "
-        "relativepositionmaxdistance"
+        "relativepositionmaxdistance relmaxdist maxrelativedistance maxreldistance"
     ),
     "dropout": words(
         "dropout p drop dropoutrate dropoutp attndrop attndropout residpdrop dropprob pdrop "
