@@ -8,6 +8,7 @@ import inspect
 import pytest
 from mistaken_code import adapted, asked_or_broken, broken, edited
 
+from attentest.targets.adapt.components import takes_two_sides
 from attentest.targets.adapt.reading import Reading
 from attentest.targets.models.inputs.sides import said_by_uses
 
@@ -145,3 +146,19 @@ def test_constant_of_one_layer_is_a_number_of_layers(tmp_path):
 def test_mistake_in_a_model_of_one_layer_of_a_side_is_found(tmp_path):
     wrong = edited(DEEP, ("memory_key_padding_mask=src == 0,", ""))
     assert asked_or_broken(tmp_path, "Translator", wrong, ".triu(1)", ".triu(2)", "model.formula")
+
+
+class _OfBoth:
+    def forward(self, source_ids, target_ids, source_mask=None):
+        """Take two texts."""
+
+
+class _OfOne:
+    def forward(self, source_ids, source_mask=None, target_mask=None):
+        """Take one text."""
+
+
+def test_names_of_both_sides_are_no_encoder_of_one_text():
+    assert takes_two_sides(_OfBoth)
+    assert not takes_two_sides(_OfOne)
+    assert not takes_two_sides(len)

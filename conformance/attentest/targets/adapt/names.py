@@ -292,7 +292,7 @@ HEAD_WIDTH = words(
     "dk dv dq dkv headdim dimhead headsize dhead dimperhead dimk dimv dkey dvalue attentionheaddim "
     "attndimhead attnheaddim headfeatures nembdperhead embdperhead dimsperhead headdims "
     "querypreattnscalar dimkeys dimvalues dimkey dimvalue qkdim dqk dimqk headwidth "
-    "dqueries dkeys dvalues dquery dimqueries dimquery"
+    "dqueries dkeys dvalues dquery dimqueries dimquery keydimension valuedimension"
 )
 """The width of one head, or what the scores of one are divided by the root of."""
 
