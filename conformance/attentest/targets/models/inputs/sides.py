@@ -1,4 +1,4 @@
-"""Which arguments of a call are source and target, by the parts of the model that get them."""
+"""The sides of the arguments of a call, by the parts of the model that get them."""
 
 import ast
 import inspect
