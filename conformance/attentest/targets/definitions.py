@@ -27,6 +27,17 @@ UNDEFINED = "__undefined__"
 """The name in a module of the classes of modules whose statements failed: by name, and why."""
 
 
+_PREPARING = (
+    *("logging.", "warnings.", "sys.path.append", "sys.path.insert", "random.seed"),
+    *("np.random.seed", "numpy.random.seed", "torch.manual_seed", "torch.cuda.manual_seed"),
+)
+"""The calls by which such a file may say how messages are shown, what is found and drawn."""
+_HARMLESS = (
+    *("device", "is_available", "getLogger", "get_logger", "TypeVar", "namedtuple", "NewType"),
+)
+"""Functions that a file of definitions may call when it is imported."""
+
+
 def definitions(module: ModuleType) -> Iterator[tuple[str, Any]]:
     """Yield the public classes and functions that `module` defines, undecorated, by their names.
 
@@ -73,12 +84,18 @@ def _is_training(node: ast.stmt) -> bool:
 
 
 def run_definitions(
-    source: bytes, file: str, module: ModuleType, files: Collection[str] = ()
+    source: bytes,
+    file: str,
+    module: ModuleType,
+    files: Collection[str] = (),
+    *,
+    alone: bool = False,
 ) -> None:
     """Run the statements of a file in `module`, each by itself, without those that raise.
 
-    After the first of these, only those that define something are run. Raises what the first one
-    raised where nothing is defined, or no class of modules by one of the `files` looked at.
+    After the first of these, only those that define something are run, and no others at all where
+    these `alone` are asked for. Raises what the first one raised where nothing is defined, or no
+    class of modules by one of the `files` looked at.
     """
     space, left, undefined = vars(module), dict[int, str](), dict[str, str]()
     first: BaseException | None = None
@@ -88,7 +105,7 @@ def run_definitions(
             flags |= sum(getattr(__future__, one.name).compiler_flag for one in node.names)
         if _is_training(node):
             left[node.lineno] = "it trains a model"
-        elif left and not _defines(node, space):
+        elif (alone and not defines(node)) or (left and not _defines(node, space)):
             left[node.lineno] = ""
         else:
             try:
@@ -173,6 +190,40 @@ _DEFINING = (
     ast.If,
     ast.Try,
 )
+
+
+def defines(node: ast.stmt) -> bool:
+    """Say whether a statement of a file does no work of its own when it is imported."""
+    match node:
+        case ast.Import() | ast.ImportFrom() | ast.FunctionDef() | ast.ClassDef():
+            return True
+        case ast.Expr(value=ast.Constant()):
+            return True
+        case ast.Expr(value=ast.Call(func=ast.Attribute() as called)):
+            return ast.unparse(called).startswith(_PREPARING)
+        case ast.If(test=ast.Compare(left=ast.Name(id="__name__"))):
+            return True
+        case ast.Assign() | ast.AnnAssign():
+            calls = [one.func for one in ast.walk(node) if isinstance(one, ast.Call)]
+            names = [getattr(one, "attr", getattr(one, "id", "")) for one in calls]
+            return all(one in _HARMLESS for one in names)
+        case ast.Try():
+            failed = [one for handler in node.handlers for one in handler.body]
+            tried = [*node.body, *node.orelse, *node.finalbody]
+            return all(map(defines, tried)) and all(defines(one) or _says(one) for one in failed)
+    return False
+
+
+def _says(node: ast.stmt) -> bool:
+    """Say whether a statement does nothing, or only says that an optional package is missing."""
+    match node:
+        case ast.Pass():
+            return True
+        case ast.Expr(value=ast.Call(func=ast.Name(id="print") | ast.Attribute(attr="warning"))):
+            return True
+        case ast.Expr(value=ast.Call(func=ast.Attribute(attr="warn" | "info"))):
+            return True
+    return False
 
 
 def left_out(module: ModuleType) -> list[str]:

@@ -45,13 +45,16 @@ from attentest.targets.imports.importlibs import Importlib
 from attentest.targets.imports.relative import relative_files
 
 _PREFIX = definitions.NAMESPACE
+_ALONE = "__definitions"
+"""The end of the name of a module that holds the definitions of a file alone."""
 _folders: dict[str, "_Folder"] = {}
 """The folders that files were imported from, by the name of their namespace."""
 
 
-def load(path: Path) -> ModuleType:
+def load(path: Path, *, whole: bool = True) -> ModuleType:
     """Return the module of the file at `path`, imported unless it is there and unchanged.
 
+    Without `whole`, only its statements that define something are run, in a module of its own.
     Raises FileNotFoundError where there is none, and whatever the file raises.
     """
     if not path.is_file():
@@ -60,7 +63,7 @@ def load(path: Path) -> ModuleType:
     importlib.invalidate_caches()
     if is_installed(root):
         return importlib.import_module(name)
-    return _folder_at(root).load(path.resolve(), name)
+    return _folder_at(root).load(path.resolve(), name if whole else name + _ALONE)
 
 
 def _folder_at(root: Path) -> "_Folder":
@@ -317,8 +320,11 @@ class _Loader(SourceFileLoader):
         with restored_path():
             try:
                 source, folder = self.get_data(self.path), self._folder
-                if definitions.is_script(module, folder.files, folder.partial, source):
-                    definitions.run_definitions(source, self.path, module, folder.files)
+                alone = module.__name__.endswith(_ALONE)
+                if alone or definitions.is_script(module, folder.files, folder.partial, source):
+                    definitions.run_definitions(
+                        source, self.path, module, () if alone else folder.files, alone=alone
+                    )
                 else:
                     super().exec_module(module)
             except Exception as failure:

@@ -15,17 +15,8 @@ from typing import Any
 from torch import nn
 
 from attentest.targets import file_modules
-from attentest.targets.imports.folders import python_files, upwards
-
-_PREPARING = (
-    *("logging.", "warnings.", "sys.path.append", "sys.path.insert", "random.seed"),
-    *("np.random.seed", "numpy.random.seed", "torch.manual_seed", "torch.cuda.manual_seed"),
-)
-"""The calls by which such a file may say how messages are shown, what is found and drawn."""
-_HARMLESS = (
-    *("device", "is_available", "getLogger", "get_logger", "TypeVar", "namedtuple", "NewType"),
-)
-"""Functions that a file of definitions may call when it is imported."""
+from attentest.targets.definitions import defines
+from attentest.targets.imports.folders import project_of, python_files, upwards
 
 
 def modules_near(
@@ -67,8 +58,8 @@ def functions_that_build(thing: type) -> list[Callable[..., Any]]:
     home, own = sys.modules.get(thing.__module__), file_of(thing)
     if home is None or own is None:
         return []
-    for files in ([own], *_files_around(home)):
-        names = {one: _builders(one, thing) for one in files}
+    for files in ([own], *_files_around(home), _files_of_project(home)):
+        names = {one: _builders(one, thing) or _makers(one, thing) for one in files}
         modules = [
             (home if one == own else _loaded(one, home), held)
             for one, held in names.items()
@@ -114,7 +105,7 @@ def bodies_naming(thing: type) -> Iterator[list[ast.stmt]]:
         return
     yield statements_of(own)
     is_private = file_modules.is_private(home.__name__)
-    around = chain(*(_files_around(home) if is_private else _files_of_package(home)))
+    around = _all_around(home) if is_private else chain(*_files_of_package(home))
     for one in dict.fromkeys(around):
         if one != own and _imports(one, thing):
             yield statements_of(one)
@@ -133,7 +124,7 @@ def named_builders(thing: Any) -> str:
     if file_modules.is_private(home.__name__):
         found = [
             (_required(node), f"{shown(one)}:{node.name}")
-            for one in dict.fromkeys([Path(file).resolve(), *chain(*_files_around(home))])
+            for one in dict.fromkeys([Path(file).resolve(), *_all_around(home)])
             if one == Path(file).resolve() or _imports(one, thing)
             for node in _that_call(statements_of(one), thing)
         ]
@@ -186,6 +177,45 @@ def _builders(file: Path, thing: type) -> list[str]:
     return found
 
 
+def _makers(file: Path, thing: type) -> list[str]:
+    """Return the functions of a script that make a `thing` and return it, and do nothing else.
+
+    The script does more than to define them, and is not run for that.
+    """
+    if not _imports(file, thing):
+        return []
+    return [one.name for one in _that_call(statements_of(file), thing) if _returns(one, thing)]
+
+
+def _returns(node: ast.FunctionDef, thing: type) -> bool:
+    """Say whether a function returns a `thing` that it makes, and neither trains nor loads one."""
+    inner = list(ast.walk(node))
+    calls = [one for one in inner if isinstance(one, ast.Call)]
+    called = {getattr(one.func, "attr", getattr(one.func, "id", "")) for one in calls}
+    made = {
+        getattr(target, "id", "")
+        for one in inner
+        if isinstance(one, ast.Assign) and _makes(one.value, thing)
+        for target in one.targets
+    }
+    ends = [one.value for one in inner if isinstance(one, ast.Return)]
+    is_work = not called.isdisjoint(_WORK)
+    return not is_work and any(_makes(one, thing) or getattr(one, "id", "") in made for one in ends)
+
+
+_WORK = {"backward", "step", "open", "load", "load_state_dict", "train", "fit", "read_csv"}
+"""The calls of functions that do more than to make a model."""
+
+
+def _makes(node: ast.AST | None, thing: type) -> bool:
+    """Say whether an expression is a call of `thing`, or one that moves what it makes."""
+    if not isinstance(node, ast.Call):
+        return False
+    if isinstance(node.func, ast.Attribute) and _makes(node.func.value, thing):
+        return node.func.attr in ("to", "cuda", "cpu", "float", "double", "eval")
+    return getattr(node.func, "attr", getattr(node.func, "id", "")) == thing.__name__
+
+
 def _is_static(node: ast.stmt) -> bool:
     """Say whether a statement of a class defines a method without `self`."""
     marks = getattr(node, "decorator_list", [])
@@ -213,6 +243,23 @@ def _files_around(home: ModuleType) -> Iterator[list[Path]]:
     above = [up.glob("*.py") for up in upwards(place.parent)]
     for files in (place.parent.glob("*.py"), python_files(root), *above):
         yield sorted(one for one in files if one != place)
+
+
+def _files_of_project(home: ModuleType) -> list[Path]:
+    """Return the other files of the project of a user's module, those of its nearest folders first.
+
+    They are looked at for what imports a class of the module, and for nothing else.
+    """
+    file = getattr(home, "__file__", None) or ""
+    if not file.endswith(".py") or not file_modules.is_private(home.__name__):
+        return []
+    place = Path(file).resolve()
+    root = project_of(place.parent)
+    return [one for one in python_files(root) if one != place] if root else []
+
+
+def _all_around(home: ModuleType) -> Iterator[Path]:
+    return chain(*_files_around(home), _files_of_project(home))
 
 
 _MOST = 400
@@ -298,7 +345,7 @@ def _classes(file: Path, home: ModuleType) -> list[str]:
 def _body(file: Path) -> list[ast.stmt]:
     """Return the statements of `file`, none where it does more than define things."""
     body = statements_of(file)
-    return body if all(_defines(one) for one in body) else []
+    return body if all(map(defines, body)) else []
 
 
 def statements_of(file: Path) -> list[ast.stmt]:
@@ -314,44 +361,10 @@ def _parsed(source: bytes) -> list[ast.stmt]:
     return ast.parse(source).body
 
 
-def _defines(node: ast.stmt) -> bool:
-    """Say whether a statement of a file does no work of its own when it is imported."""
-    match node:
-        case ast.Import() | ast.ImportFrom() | ast.FunctionDef() | ast.ClassDef():
-            return True
-        case ast.Expr(value=ast.Constant()):
-            return True
-        case ast.Expr(value=ast.Call(func=ast.Attribute() as called)):
-            return ast.unparse(called).startswith(_PREPARING)
-        case ast.If(test=ast.Compare(left=ast.Name(id="__name__"))):
-            return True
-        case ast.Assign() | ast.AnnAssign():
-            calls = [one.func for one in ast.walk(node) if isinstance(one, ast.Call)]
-            names = [getattr(one, "attr", getattr(one, "id", "")) for one in calls]
-            return all(one in _HARMLESS for one in names)
-        case ast.Try():
-            failed = [one for handler in node.handlers for one in handler.body]
-            tried = [*node.body, *node.orelse, *node.finalbody]
-            return all(map(_defines, tried)) and all(_defines(one) or _says(one) for one in failed)
-    return False
-
-
-def _says(node: ast.stmt) -> bool:
-    """Say whether a statement does nothing, or only says that an optional package is missing."""
-    match node:
-        case ast.Pass():
-            return True
-        case ast.Expr(value=ast.Call(func=ast.Name(id="print") | ast.Attribute(attr="warning"))):
-            return True
-        case ast.Expr(value=ast.Call(func=ast.Attribute(attr="warn" | "info"))):
-            return True
-    return False
-
-
 def _loaded(file: Path, home: ModuleType) -> ModuleType | None:
     try:
         if file_modules.is_private(home.__name__):
-            return file_modules.load(file)
+            return file_modules.load(file, whole=bool(_body(file)))
         return importlib.import_module(_dotted(file, home))
     except Exception:  # code that a user wrote may raise anything: it is no part then
         return None

@@ -65,11 +65,35 @@ def test_file_that_sets_up_its_messages_and_seeds_is_run(tmp_path):
     assert any("is built as make_model does" in one for one in backend.assumed)
 
 
-def test_a_file_that_does_more_than_define_things_is_not_run(tmp_path):
-    """The function in it is named, for the user to choose it."""
-    with pytest.raises(Unclear, match=r"parts are handed to it.*make_0\.py:make_model"):
-        read(tmp_path, CLASSES, f"{MAKER}\n\nopen({str(tmp_path / 'ran')!r}, 'w')")
+def test_function_of_a_script_builds_a_model_and_the_script_is_not_run(tmp_path):
+    backend = read(tmp_path, CLASSES, f"{MAKER}\n\nopen({str(tmp_path / 'ran')!r}, 'w')")
+    assert any("is built as make_model does" in one for one in backend.assumed)
     assert not (tmp_path / "ran").exists()
+    assert "one.lineno not in" in backend.written()
+
+
+def test_function_of_a_script_that_trains_its_model_is_not_called(tmp_path):
+    """It is named, for the user to choose another one."""
+    work = MAKER.replace("    return model", "    model.backward()\n    return model")
+    with pytest.raises(Unclear, match=r"parts are handed to it.*make_0\.py:make_model"):
+        read(tmp_path, CLASSES, f"{work}\n\nopen({str(tmp_path / 'ran')!r}, 'w')")
+    assert not (tmp_path / "ran").exists()
+
+
+def test_function_beside_the_folder_of_a_class_builds_its_model(tmp_path, monkeypatch):
+    """A read-me shows where the project begins, above the folder in which one works."""
+    for folder in ("model", "tools"):
+        (tmp_path / folder).mkdir()
+    (tmp_path / "README.md").touch()
+    (tmp_path / "model" / "classes.py").write_text(CLASSES)
+    head = "import copy\nfrom torch import nn\nfrom model.classes import *\n"
+    (tmp_path / "tools" / "make.py").write_text(f"{head}\n\ndef make_model({MAKER}")
+    monkeypatch.chdir(tmp_path / "model")
+    backend = attentest.adapted("classes.py:EncoderDecoder")
+    assert any("is built as make_model does" in one for one in backend.assumed)
+    (tmp_path / "README.md").unlink()
+    with pytest.raises(Unclear, match="is not callable"):
+        attentest.adapted("classes.py:EncoderDecoder")
 
 
 def test_a_class_whose_parts_are_handed_to_it_is_asked_for_what_builds_it(tmp_path):

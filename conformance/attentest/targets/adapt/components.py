@@ -1,8 +1,10 @@
 """The component that a piece of code is, by its name."""
 
+import inspect
 import re
 from itertools import pairwise
 from types import ModuleType
+from typing import Any
 
 from attentest.targets.adapt.reading import Unclear
 from attentest.targets.definitions import definitions
@@ -275,6 +277,31 @@ def _meaning(name: str) -> str:
 def words_of(name: str) -> list[str]:
     """Return the words of a name with underscores or capitals, in lower case."""
     return [word.lower() for word in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+", name)]
+
+
+_SIDES = {
+    "source": {"src", "source", "enc", "encoder", "encode", "encoders"},
+    "target": {"tgt", "trg", "target", "dec", "decoder", "decode", "decoders"},
+}
+
+
+def side_named(name: str) -> str:
+    """Return the side of a model, source or target, that the words of a name say.
+
+    "" for none or both.
+    """
+    found = [side for side, marks in _SIDES.items() if marks & {*words_of(name)}]
+    return found[0] if len(found) == 1 else ""
+
+
+def takes_two_sides(thing: Any) -> bool:
+    """Say whether the names of what a class is called with are those of a source and a target."""
+    try:
+        own = [*inspect.signature(thing.forward).parameters]
+    except (AttributeError, TypeError, ValueError):
+        return False
+    tokens = [one for one in own if not re.search(r"(?i)mask|len|pad|pos|type|seg|out|state", one)]
+    return {side_named(one) for one in tokens} >= {"source", "target"}
 
 
 def only_candidate(target: str, module: ModuleType) -> str:

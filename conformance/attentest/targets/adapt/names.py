@@ -225,11 +225,12 @@ SIZES: Mapping[str, Sequence[str]] = {
     ),
     "bias_buckets": words(
         "numbuckets nbuckets buckets numrelativebuckets relativebuckets relnumbuckets "
-        "relativeattentionnumbuckets relativepositionbuckets relativepositionnumbuckets"
+        "relativeattentionnumbuckets relativepositionbuckets relativepositionnumbuckets "
+        "relativenumbuckets numrelbuckets relbuckets relativebucketcount biasbuckets"
     ),
     "bias_distance": words(
         "maxdistance relmaxdistance relativeattentionmaxdistance relativemaxdistance "
-        "relativepositionmaxdistance"
+        "relativepositionmaxdistance relmaxdist maxrelativedistance maxreldistance"
     ),
     "dropout": words(
         "dropout p drop dropoutrate dropoutp attndrop attndropout residpdrop dropprob pdrop "
@@ -291,7 +292,7 @@ HEAD_WIDTH = words(
     "dk dv dq dkv headdim dimhead headsize dhead dimperhead dimk dimv dkey dvalue attentionheaddim "
     "attndimhead attnheaddim headfeatures nembdperhead embdperhead dimsperhead headdims "
     "querypreattnscalar dimkeys dimvalues dimkey dimvalue qkdim dqk dimqk headwidth "
-    "dqueries dkeys dvalues dquery dimqueries dimquery"
+    "dqueries dkeys dvalues dquery dimqueries dimquery keydimension valuedimension"
 )
 """The width of one head, or what the scores of one are divided by the root of."""
 

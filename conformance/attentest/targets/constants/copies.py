@@ -82,6 +82,7 @@ class Copies:
         vars(made).update({one: vars(module)[one] for one in kept if one in vars(module)})
         vars(made)["__copy__"] = True
         own["__import__"] = functools.partial(self.bring, own["__import__"])
+        own["open"] = functools.partial(self.opened, own["open"])
         vars(made)["__builtins__"] = own
         if place.suffix == ".py":
             tree = ast.parse(place.read_bytes())
@@ -125,7 +126,7 @@ class Copies:
         found = usual(name, globals, locals, fromlist, level)
         made = self.copy(found)
         if made is found:
-            return found
+            return self.reading(found) if name in ("yaml", "json", "toml", "tomllib") else found
         for one in fromlist or ():
             if isinstance(getattr(found, one, None), ModuleType) and not hasattr(made, one):
                 setattr(made, one, self.copy(getattr(found, one)))
@@ -135,6 +136,33 @@ class Copies:
             setattr(outer, one, self.copy(inner))
             outer = getattr(outer, one)
         return made
+
+    def reading(self, module: ModuleType) -> ModuleType:
+        """Return a module that reads files of settings, and gives other numbers for theirs."""
+        made = ModuleType(module.__name__)
+        vars(made).update(vars(module))
+        for one in ("load", "loads", "safe_load", "full_load"):
+            if hasattr(module, one):
+                setattr(made, one, functools.partial(self.loaded, getattr(module, one)))
+        return made
+
+    def loaded(self, load: Callable[..., Any], *rest: Any, **more: Any) -> Any:
+        """Return what `load` does, with `values` in the place of numbers by their keys."""
+        held = [load(*rest, **more)]
+        for one in held:
+            pairs = one.items() if isinstance(one, dict) else ()
+            numbers = [key for key, value in pairs if type(value) in (int, float)]
+            held += [value for value in (one.values() if pairs else ()) if type(value) is dict]
+            if pairs:
+                one.update({key: self.values[key] for key in numbers if key in self.values})
+        return held[0]
+
+    def opened(self, usual: Callable[..., Any], file: Any, *rest: Any, **more: Any) -> Any:
+        """Open a file as `usual` does, also by a path from an outer folder of the project."""
+        if isinstance(file, str | Path) and not rest and not Path(file).exists():
+            places = [up / file for up in (self.root, *self.root.parents[:2])]
+            file = next((one for one in places if one.is_file()), file)
+        return usual(file, *rest, **more)
 
 
 def copied(thing: Any, **values: Any) -> Any:

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from attentest.targets.adapt.components import squashed
+from attentest.targets.adapt.components import squashed, words_of
 from attentest.targets.adapt.names import HEAD_WIDTH, SIZES
 from attentest.targets.adapt.parameters.building import DISTINCT
 from attentest.targets.adapt.probing import undisturbed
@@ -21,6 +21,7 @@ from attentest.targets.constants.numbers_read import (
     numbers_of_file,
 )
 from attentest.targets.constants.source import Constants
+from attentest.targets.constants.written import numbers_of_settings
 from attentest.targets.models.inferring import Inferred, probe_of
 from attentest.targets.models.size_names import size_by_words, sizes_named
 from attentest.targets.models.trials import Building
@@ -37,7 +38,7 @@ def size_constants(
 
     None are yielded where they give no size that `known` lacks.
     """
-    found = numbers_named(thing)
+    found = {**numbers_of_settings(thing), **numbers_named(thing)}
     held = [squashed(one) for one in found]
     names = [squashed(one) for one in constructor_arguments(thing)]
     arguments = {*known, *(size for one in names for size in sizes_named(one, names, ""))}
@@ -98,7 +99,7 @@ def _codes(own: str, value: float, held: Collection[str], reading: Reading) -> I
         yield from ["sizes.dropout"] * ("dropout" in sizes and 0 <= value < 1)
     elif value > 1 and name in HEAD_WIDTH:
         yield HEAD_WIDTH_CODE
-    elif value > 1:
+    elif value > 1 or (value == 1 and "layers" in sizes and {"layer", "layers"} & {*words_of(own)}):
         small = value <= _LAST_PAD  # such an id of padding is judged as it is
         usual = [one for one in sizes if one and one != "dropout"]
         usual = [one for one in usual if not (small and one.endswith("_pad"))]

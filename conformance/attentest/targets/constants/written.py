@@ -4,12 +4,14 @@ import argparse
 import ast
 import json
 import re
+import sys
 from collections.abc import Iterator
 from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from attentest.targets.imports.folders import project_of
 from attentest.targets.neighbours import files_around, statements_of
 
 _PLAIN = (bool, int, float, str)
@@ -34,6 +36,32 @@ def value_written(thing: Any, name: str) -> tuple[Any, Path] | None:
         if name in found:
             return found[name], file
     return None
+
+
+def numbers_of_settings(thing: Any) -> dict[str, Any]:
+    """Return the numbers of the files of settings around `thing`, where its code reads such files.
+
+    That is code which is in use, and the nearest file counts.
+    """
+    around = files_around(thing)
+    held = {str(vars(one).get("__file__", "")) for one in list(sys.modules.values())}
+    if not any(_reads_settings(one) for one in around if str(one) in held):
+        return {}
+    places = [one.parent for one in around]
+    folders = dict.fromkeys([*places, *(project_of(one) for one in places[:1])])
+    found: dict[str, Any] = {}
+    for file in [one for folder in folders if folder for one in _files_of_settings(folder)]:
+        numbers = {key: one for key, one in _values(file).items() if type(one) in (int, float)}
+        found = {**numbers, **found}
+    return found
+
+
+def _reads_settings(file: Path) -> bool:
+    """Say whether a file imports a module that reads files of settings."""
+    nodes = [one for statement in statements_of(file) for one in ast.walk(statement)]
+    names = [alias.name for one in nodes if isinstance(one, ast.Import) for alias in one.names]
+    names += [one.module or "" for one in nodes if isinstance(one, ast.ImportFrom)]
+    return not {*names}.isdisjoint(("yaml", "json", "toml", "tomllib"))
 
 
 def _files_of_settings(folder: Path) -> list[Path]:

@@ -18,6 +18,8 @@ _UPWARDS = 4
 _BEYOND = 2
 """Limit of those above the working folder."""
 _PROJECT = (".git", "pyproject.toml", "setup.cfg")  # nothing above such a folder is looked at
+_DOCUMENTED = ("README.md", "README.rst", "requirements.txt", "LICENSE")
+"""Files that the folder of a project has, as another one may."""
 
 
 def around(folder: Path, top: str) -> Path | None:
@@ -36,6 +38,21 @@ def upwards(folder: Path) -> Iterator[Path]:
             return
         yield up
         inner = up
+
+
+def project_of(folder: Path) -> Path | None:
+    """Return the folder of the project that holds `folder`, by what such a folder has in it.
+
+    It may be above the working folder, where that is one of the project's; None for none.
+    """
+    found = None
+    for up in (folder, *folder.parents[:_UPWARDS]):
+        if up in Path.cwd().parents[_BEYOND:]:
+            break
+        if any((up / one).exists() for one in (*_PROJECT, "setup.py")):
+            return up
+        found = up if any((up / one).is_file() for one in _DOCUMENTED) else found
+    return found
 
 
 def files_of(folder: Path, top: str) -> list[Path]:

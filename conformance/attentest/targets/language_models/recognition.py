@@ -8,7 +8,7 @@ from typing import Any
 
 from torch import nn
 
-from attentest.targets.adapt.components import component_named, squashed
+from attentest.targets.adapt.components import component_named, side_named, squashed
 from attentest.targets.adapt.reading import Reading, Unclear
 from attentest.targets.language_models.argument_names import (
     AT_START,
@@ -36,6 +36,9 @@ They are decoder-only where their numbers alone show it.
 
 _OF_DECODERS = ("decoderinputids", "decoderinput")
 """Arguments that only models of two sides have, where they can be left out, too."""
+
+_OF_TOKENS = re.compile(r"(?i)mask|len|pad|pos|type|seg")
+"""Parts of the names of what comes with tokens."""
 
 _FAMILIES = re.compile(r"(?!.*(encod|bidir|classif|bert)).*(gpt|llama|mistral|gemma|qwen|smollm)")
 """Families of decoder-only models, anywhere in a name that says nothing else of its model."""
@@ -102,8 +105,10 @@ def _raises(question: Unclear) -> bool:
 def takes_tokens_alone(thing: type[nn.Module]) -> bool:
     """Say whether a call takes one input, besides masks, positions, labels and where it begins."""
     parameters = list(inspect.signature(thing.forward).parameters.values())[1:]
-    if any(squashed(one.name) in _OF_DECODERS for one in parameters):
-        return False
+    others = [one.name for one in parameters if not _OF_TOKENS.search(one.name)]
+    sides = [side_named(one) for one in others if not is_of_loss(thing.forward, one)]
+    if any(squashed(one.name) in _OF_DECODERS for one in parameters) or len({*sides} - {""}) > 1:
+        return False  # what a target may be left out for is a method of a model of two sides
     loose = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
     needed = [
         one.name

@@ -245,8 +245,8 @@ def _inferred(built: Building, name: str, doc: str, reading: Reading) -> tuple[B
         widened = replace(built, widened=True)
         try:
             return widened, infer(widened, name, doc, reading)
-        except Unclear:
-            raise question from None
+        except Unclear as other:
+            raise (question if _PRECISIONS.search(str(other)) else other) from None
 
 
 _UNBUILT = re.compile(r"could not be built|cannot run:")

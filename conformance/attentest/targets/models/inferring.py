@@ -27,11 +27,11 @@ from attentest.targets.models.combining import (
 from attentest.targets.models.forms import Form
 from attentest.targets.models.inputs.defaults import makes_masks
 from attentest.targets.models.inputs.packed import (
-    devices_given,
     read_packed,
     taken_in_pairs,
     unpacked,
 )
+from attentest.targets.models.inputs.sides import said_by_uses
 from attentest.targets.models.lengths import (
     EqualProbe,
     is_of_one_length,
@@ -324,7 +324,7 @@ def _plain_call(probe: Probe, name: str, reading: Reading) -> Call:
     if type(model).forward is not nn.Module.forward or not all(
         callable(getattr(model, one, None)) for one in ("encode", "decode")
     ):
-        reading = devices_given(type(model), reading)
+        reading = said_by_uses(type(model), reading)
         packed = read_packed(name, unpacked(type(model).forward), reading)
         read = packed or arguments.read(name, signature_of(model), wanted, reading)
         pairs = () if packed else taken_in_pairs(type(model).forward, read.tokens)

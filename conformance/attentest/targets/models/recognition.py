@@ -15,6 +15,7 @@ from attentest.targets.adapt.components import (
     component_named,
     component_suggested,
     squashed,
+    takes_two_sides,
     words_of,
 )
 from attentest.targets.adapt.encoders.default_sizes import Switched
@@ -213,8 +214,9 @@ class Recognition:
         """The encoders that embed their tokens themselves, as :attr:`_models`."""
         found = {}
         for name, thing in list(vars(self.module).items()):
+            is_one = _is_class(thing) and not takes_two_sides(thing)
             try:
-                code = token_encoder(thing, Reading(), name) if _is_class(thing) else None
+                code = token_encoder(thing, Reading(), name) if is_one else None
             except (Mixed, OfImages, Switched, Uncalled):  # it is one, and asked about as that
                 found[name] = (None, set[type]())
                 continue

@@ -1,5 +1,6 @@
 """The parameter map of a whole model, and what it has that the spec has no place for."""
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -7,6 +8,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from attentest.targets.adapt.encoders.entering import is_norm
 from attentest.targets.adapt.parameters import FoundTable, find_table
 from attentest.targets.adapt.parameters.building import DISTINCT
 from attentest.targets.adapt.reading import Unclear
@@ -40,6 +42,13 @@ def table_of(built: Building, inferred: Inferred, name: str) -> FoundTable:
                 f"one by one."
             )
         demand_own_norms(built, call, name)
+        if norm := _norm_of_one_stack(built, lost):
+            raise Unclear(
+                f"{name} has a norm behind one of its stacks, {norm}, and none behind the other. "
+                f"The spec has one behind both or behind none, and where layers norm their inputs, "
+                f"one is missing: what they add up to is normed nowhere. Add it, or name the "
+                f"classes of its parts, one by one."
+            )
         raise Unclear(
             f"{name} was read as a whole model, and its parameters could not be mapped: "
             f"{' '.join(dict.fromkeys(lost))} If an argument of the constructor was taken for "
@@ -92,6 +101,20 @@ def _norm_of_one_number(built: Building, lost: list[str]) -> str:
         if held and all(one.numel() == 1 for one in held):
             return type(module).__name__
     return ""
+
+
+def _norm_of_one_stack(built: Building, lost: list[str]) -> str:
+    """Return the norm whose parameters alone have no place, "" where there is none or more."""
+    left = [one for one in lost if one.startswith("Left over")]
+    names = (
+        re.findall(r"[\w.]+\.\w+", left[0].partition(":")[2]) if len(lost) == 1 == len(left) else ()
+    )
+    paths = {one.rpartition(".")[0] for one in names}
+    model = probe_of(built, DISTINCT.but(target_vocabulary=DISTINCT.source_vocabulary)).model
+    held = dict(model.named_modules())
+    return next((one for one in paths if one in held and is_norm(held[one])), "") * (
+        len(paths) == 1
+    )
 
 
 def _shares_norms_by_layer(built: Building, found: FoundTable) -> bool:

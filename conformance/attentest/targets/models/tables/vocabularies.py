@@ -10,16 +10,33 @@ from itertools import combinations
 from typing import Any
 
 
+class Id(int):
+    """A number that may be called, as a method that returns it."""
+
+    def __call__(self, **_: Any) -> int:
+        """Return the number."""
+        return int(self)
+
+
 class Vocabulary:
     """A vocabulary of `size` tokens, by any of its usual names; every token for padding is `pad`.
 
-    All other tokens that are looked up have the id 1.
+    All other tokens that are looked up have the id 1. A number may be read or asked for, as in
+    `pad_id` and `pad_id()`, and so may the words, as in `stoi`, `vocab` and `get_vocab()`.
     """
 
     def __init__(self, size: int, pad: int) -> None:
-        self.size = self.vocab_size = self.n_words = self.num_tokens = size
-        self.pad = self.pad_id = self.pad_idx = self.pad_index = self.pad_token_id = pad
+        self.size = self.vocab_size = self.n_words = self.num_tokens = self.n_vocab = Id(size)
+        self.get_vocab_size = self.get_piece_size = self.piece_size = self.GetPieceSize = self.size
+        self.pad = self.pad_id = self.pad_idx = self.pad_index = self.pad_token_id = Id(pad)
+        self.get_stoi = self.get_itos = self.get_vocab = self
         self.stoi = self.word2idx = self.word2index = self.token2idx = self.token_to_id = self
+        self.itos = self.idx2word = self.index2word = self.id2token = self.vocab = self
+        self.convert_tokens_to_ids = self.piece_to_id = self.lookup_token = self.index = self
+        self.pad_token, self.unk_token = "<pad>", "<unk>"
+        self.bos_token = self.sos_token = self.eos_token = self.init_token = "<s>"
+        self.bos_id = self.sos_id = self.eos_id = self.unk_id = self.bos_idx = self.sos_idx = Id(1)
+        self.eos_idx = self.unk_idx = self.bos_token_id = self.eos_token_id = Id(1)
 
     def __len__(self) -> int:
         return self.size
@@ -30,17 +47,20 @@ class Vocabulary:
     def __getitem__(self, token: Any) -> int:
         return self.pad if "pad" in str(token).lower() else 1
 
-    def __call__(self, token: Any) -> int:
-        """Return the id of `token`."""
-        return self[token]
+    def __contains__(self, token: Any) -> bool:
+        return True
+
+    def __call__(self, token: Any = None, **_: Any) -> Any:
+        """Return the id of `token`; without one, what is asked for: the words themselves."""
+        return self if token is None else self[token]
 
     def get(self, token: Any, _default: Any = None) -> int:
         """Return the id of `token`."""
         return self[token]
 
 
-VOCABULARY_SOURCE = "\n".join(["from typing import Any", "", "", ""]) + inspect.getsource(
-    Vocabulary
+VOCABULARY_SOURCE = "\n".join(["from typing import Any", "", "", ""]) + "\n\n".join(
+    inspect.getsource(one) for one in (Id, Vocabulary)
 )
 """The class as code of its own."""
 
@@ -48,6 +68,8 @@ _IS_NO_NUMBER = (
     "has no len()",
     "'int' object is not subscriptable",
     "'int' object has no attribute",
+    "argument of type 'int' is not iterable",
+    "'int' object is not iterable",
 )
 
 
