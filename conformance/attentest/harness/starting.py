@@ -49,7 +49,7 @@ def start(
         forkable = sys.platform == "linux" and again and not environment
         forked = _server().fork(module, given, stop) if forkable else None
     return forked or subprocess.Popen(
-        [sys.executable, "-m", "attentest.harness.worker", module],
+        [sys.executable, "-P", "-m", "attentest.harness.worker", module],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

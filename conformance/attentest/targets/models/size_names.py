@@ -57,7 +57,8 @@ _PATTERNS = {
     "max_length": _COUNT + r"(max)?" + _OF_SIDE + r"(max)?(seq|sequence|sentence|context|pos|"
     r"position|positions|positional|ctx)(max)?(len|length|size)?" + _OF_SIDE + r"$"
     r"|(max)?" + _OF_SIDE + r"(max)?(len|length)" + _OF_SIDE + r"$"
-    r"|(n|num|max)blocksize$|(words?|sent|sentence|text|doc|tokens?)?(pad|padded|padding)(len|length)$"
+    r"|max(imum)?(pos|position|positional)(enc|encoding|encodings|emb|embed|embedding|embeddings)"
+    r"(len|length)?$|(n|num|max)blocksize$|(words?|sent|sentence|text|doc|tokens?)?(pad|padded|padding)(len|length)$"
     r"|(words?|sent|text|doc|tokens?)(max)?(len|length)$|padsize$",
     "heads": _COUNT
     + _OF_SIDE

@@ -1,6 +1,7 @@
-"""Residual connections that take the result of the sublayer, and not the sublayer itself.
+"""Residual connections that do not take a sublayer, or that hold no norm.
 
-The class needs nothing else of the suite: reproductions and written adapters contain its source.
+They take the result of the sublayer, or are built with the sublayer. The classes need nothing else
+of the suite: reproductions and written adapters contain their source.
 """
 
 import inspect
@@ -9,11 +10,14 @@ from dataclasses import replace
 from inspect import Parameter, Signature
 from typing import Any, TypeVar
 
+import torch
 from torch import Tensor, nn
 
 from attentest.targets.adapt.code import Code
 from attentest.targets.adapt.components import squashed
-from attentest.targets.adapt.names import words
+from attentest.targets.adapt.names import ROLES, words
+from attentest.targets.adapt.objects.left_out import SUBLAYER
+from attentest.targets.adapt.probing import SIZES, undisturbed
 from attentest.targets.adapt.reading import Reading
 from attentest.targets.adapt.wrappers.wrapper import WIDTH, Read, Wrapper, fitting
 
@@ -63,6 +67,39 @@ _SENTENCE = (
     "judged as its caller uses it"
 )
 
+
+class Summed(nn.Module):
+    """Calls `connection` with x and the sublayer, which it holds at `path` where that is one.
+
+    `normed` says that a norm follows the sum, which has none.
+    """
+
+    def __init__(
+        self, connection: nn.Module, width: int, *, path: str = "", normed: bool = False
+    ) -> None:
+        super().__init__()
+        self.connection, self.path = connection, path
+        self.norm = nn.LayerNorm(width) if normed else nn.Identity()
+
+    def forward(self, x: Tensor, sublayer: Callable[[Tensor], Tensor]) -> Any:
+        """Return what `connection` makes of x (B, T, D), behind the norm if there is one."""
+        if not self.path:
+            return self.norm(self.connection(x, sublayer))
+        held = nn.Identity()
+        held.forward = lambda x, *_, **__: sublayer(x)  # type: ignore[method-assign]
+        setattr(self.connection, self.path, held)
+        return self.norm(self.connection(x))
+
+
+SUMMED_SOURCE = APPLIED_SOURCE.replace(inspect.getsource(Applied), inspect.getsource(Summed))
+"""The class as code of its own."""
+
+_NO_NORM = (
+    "assumed that it has no norm of its own, and its caller norms what it gets or returns: the sum "
+    "is judged with a layer norm behind it"
+)
+_BUILT_WITH = "assumed that it is built with its sublayer, {}, and is a residual sum of that"
+
 B = TypeVar("B", bound=Read)
 
 
@@ -70,15 +107,77 @@ def applied_by_caller(code: Code, reading: Reading, read: Callable[[Code, Readin
     """Return the backend of a residual sum of two tensors, None where it is none by its numbers."""
     if code.component != COMPONENT or code.construction is None or code.wrapper is not None:
         return None
-    if reading.strict or reading.arguments or not (two := _kept_and_branch(code.signature)):
+    if reading.strict or reading.arguments:
+        return None
+    if (around := _summed(code)) is not None:
+        return _fitting(code, around, Summed.forward, reading, read)
+    if not (two := _kept_and_branch(code.signature)):
         return None
     kept, branch = two
     sentence = _SENTENCE.format(branch, kept)
     options = {"kept": kept, "branch": branch}
     around = Wrapper(Applied, APPLIED_SOURCE, WIDTH, sentence, options)
-    called = inspect.signature(Applied.forward)
+    return _fitting(code, around, Applied.forward, reading, read)
+
+
+def _fitting(
+    code: Code,
+    around: Wrapper,
+    forward: Callable[..., Any],
+    reading: Reading,
+    read: Callable[[Code, Reading], B],
+) -> B | None:
+    """Return the backend of `code` with a class around it whose method `forward` is called."""
+    called = inspect.signature(forward)
     own = called.replace(parameters=list(called.parameters.values())[1:])
     return fitting(replace(code.wrapped(around), signature=own), reading, read)
+
+
+def _summed(code: Code) -> Wrapper | None:
+    """Return the class around a sum that holds its sublayer or no norm, None for another one.
+
+    Without a norm, its numbers have to be those of the sum: behind a norm no factor of it shows.
+    """
+    assert code.construction is not None
+    own = [name for name, one in code.construction.fillings.items() if one is SUBLAYER]
+    needed = [one for one in code.signature.parameters.values() if one.default is Parameter.empty]
+    names = [one.name for one in needed if one.kind is Parameter.POSITIONAL_OR_KEYWORD]
+    if len(names) != 2 - len(own) or len(own) > 1:
+        return None
+    if not own and squashed(names[1]) not in ROLES["sublayer"]:
+        return None
+    with undisturbed():
+        built = code.build(SIZES)
+    if not isinstance(built, nn.Module):
+        return None
+    held = [path for path, one in built.named_children() if type(one) is nn.Identity]
+    path = own[0] if own and own[0] in held else (held[0] if own and len(held) == 1 else "")
+    normed = not any(True for _ in built.parameters())
+    if bool(path) != bool(own) or not (own or normed):
+        return None
+    if normed and not _is_sum(Summed(built.eval(), SIZES.d_model, path=path)):
+        return None
+    sentence = "; ".join([*map(_BUILT_WITH.format, own), *[_NO_NORM] * normed])
+    options = {"path": path} | ({"normed": True} if normed else {})
+    return Wrapper(Summed, SUMMED_SOURCE, WIDTH, sentence, options, _OF_NORMS * normed)
+
+
+_OF_NORMS = ("norm_placement",)
+"""The choices that a norm behind a sum decides."""
+
+
+def _is_sum(connection: nn.Module) -> bool:
+    """Say whether `connection` returns x and what a sublayer makes of it, added to each other."""
+    source = torch.Generator().manual_seed(0)
+    x, weight = (torch.randn(5, n, SIZES.d_model, generator=source) for n in (4, SIZES.d_model))
+    try:
+        with undisturbed(), torch.no_grad():
+            found = connection(x, lambda x: x @ weight)
+    except Exception:  # code that a user wrote may raise anything
+        return False
+    expected = x + x @ weight
+    same = isinstance(found, Tensor) and found.shape == expected.shape
+    return same and torch.allclose(found, expected, rtol=1e-5, atol=1e-5)
 
 
 def _kept_and_branch(signature: Signature) -> tuple[str, str] | None:
