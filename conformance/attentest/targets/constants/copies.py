@@ -178,15 +178,16 @@ def numbers_named(thing: Callable[..., Any]) -> dict[str, Any]:
         return found
     if not file or "site-packages" in Path(file).parts:
         return found
+    others = len(sys.modules) - sum(len(one.made) for one in Copies.last.values())
     count, known = _KNOWN.get(home, (0, found))
-    if count != len(sys.modules):
+    if count != others:
         known = {**numbers_of_calls(home), **_numbers_around(home, file)}
-        _KNOWN[home] = len(sys.modules), known
+        _KNOWN[home] = others, known
     return dict(known)
 
 
 _KNOWN: WeakKeyDictionary[ModuleType, tuple[int, dict[str, Any]]] = WeakKeyDictionary()
-"""The numbers found for a module, and how many modules there were: one reading asks repeatedly."""
+"""The numbers found for a module, and how many modules there were that are no copies."""
 
 
 def _numbers_around(home: ModuleType, file: str) -> dict[str, Any]:
