@@ -1,4 +1,4 @@
-"""Copies of files that take long to run: they are made once, and not for each class and value."""
+"""Copies of files with other constants: one serves all classes, and one of a slow file all values."""
 
 from pathlib import Path
 
@@ -51,3 +51,21 @@ def test_slow_file_is_copied_once_for_all_classes_and_values(
     for name in ("Transformer", "Seq2SeqTransformer", "OtherTransformer"):
         assert list(models.size_constants(getattr(module, name), Reading(), ())) == []
     assert len(made) == 1
+
+
+@pytest.mark.parametrize(("fails", "number"), [("", 1), ("table = VOCAB_SIZE + failing", 2)])
+def test_copy_serves_all_classes_of_a_file_where_all_of_it_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fails: str, number: int
+) -> None:
+    file = tmp_path / "several.py"
+    file.write_text(CODE + f"\n\nfailing = 1 if VOCAB_SIZE == 1000 else ''\n{fails}\n")
+    module = module_of(str(file))
+    monkeypatch.setattr(copies.Copies, "last", {})
+    first, second = (
+        copies.copied(getattr(module, name), VOCAB_SIZE=23)
+        for name in ("Transformer", "OtherTransformer")
+    )
+    assert len(copies.Copies.last) == number
+    assert (first.__module__ == second.__module__) == (number == 1)
+    assert issubclass(second, first) == (number == 1)
+    assert first().table.num_embeddings == 23
