@@ -1,4 +1,4 @@
-"""Copies of files with other constants: one serves all classes, and one of a slow file all values."""
+"""Copies of files with other constants: one for all classes, one of a slow file for all."""
 
 import sys
 from pathlib import Path
