@@ -26,6 +26,12 @@ POLL = 0.2
 
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 
+UNCOMPILED = {"TORCHDYNAMO_DISABLE": "1"}
+"""What `torch.compile` gets is called as it is written, unless the user's own variable says else.
+
+It would be compiled anew for most shapes, for minutes, and no line of it could be followed.
+"""
+
 READ_AT_START = ("PYTHON", "LD_", "MALLOC_", "GLIBC_", "OMP_", "MKL_", "OPENBLAS_", "KMP_", "TORCH")
 """Prefixes of the variables that interpreters and libraries read when they start."""
 
@@ -42,7 +48,7 @@ def start(
     It has `environment` besides this process's, one thread for arithmetic, and `mark`, by which all
     that it starts is found. Raises Stopped once `stop` is set.
     """
-    given = {**os.environ, **ONE_THREAD, **environment, MARK: mark}
+    given = {**UNCOMPILED, **os.environ, **ONE_THREAD, **environment, MARK: mark}
     with _lock:
         again = [_settings()] == _last
         _last[:] = [_settings()]
@@ -113,7 +119,7 @@ class ForkServer:
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
-                env={**os.environ, **ONE_THREAD, MARK: fork_server.UNMARKED},
+                env={**UNCOMPILED, **os.environ, **ONE_THREAD, MARK: fork_server.UNMARKED},
                 pass_fds=[theirs.fileno()],
                 start_new_session=True,
             )
