@@ -77,7 +77,7 @@ def test_short_name_of_attention_after_that_of_rotary_positions_is_attention() -
     assert component_guessed("RoPEAttnLayer") == "attention"
     assert component_guessed("RotaryEmbeddingSelfAttention") == "multi_head_attention"
     assert component_guessed("AttentionRotaryEmbedding") == "rotary"
-    for name in ("AttentionRope", "AttentionWithRoPE", "GQAWithRoPE", "SelfAttentionRoPE"):
+    for name in ("AttentionRope", "AttentionwithRoPE", "GQAWithRoPE", "SelfAttentionRoPE"):
         assert component_guessed(name).endswith("attention")
         assert not named_rotary(name)
     assert named_rotary("AttentionRotaryEmbedding")

@@ -264,12 +264,13 @@ def _attention_at_end(words: Sequence[str]) -> str:
     if words[-1] in _SHORT_ATTENTION:
         return "multi_head_attention"
     rest = list(words[:-1] if words[-1] in ("layer", "block", "module") else words)
-    if "with" in rest[1:]:
+    if joined := [n for n, one in enumerate(rest) if one.endswith("with") and one != "with"]:
+        rest = [*rest[: joined[0]], rest[joined[0]].removesuffix("with")]  # "AttentionwithRoPE"
+    elif "with" in rest[1:]:
         rest = rest[: rest.index("with", 1)]
     elif end := next((end for end in (["rotary"], ["rope"], ["ro", "pe"]) if _ends(rest, end)), []):
         rest = rest[: -len(end)]
-    short = rest != list(words) and rest[-1:] and rest[-1] in _SHORT_ATTENTION and "with" in words
-    if short:
+    if "with" in words and rest[-1] in _SHORT_ATTENTION:
         return "multi_head_attention"
     runs = ("".join(rest[start:]) for start in range(len(rest)))
     found = next((_COMPONENT[run] for run in runs if run in _COMPONENT), "")
