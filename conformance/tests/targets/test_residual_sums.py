@@ -92,3 +92,29 @@ def test_mistake_in_a_residual_sum_is_a_violation_or_a_question(
     except Unclear:
         return
     assert broken(backend, *CLAUSES)
+
+
+OF_IMAGES = """
+import torch
+from torch import nn
+
+
+class ImageResidual(nn.Module):
+    def __init__(self, fn, dropout=0.0):
+        super().__init__()
+        self.fn, self.rate = fn, dropout
+
+    def forward(self, x):
+        out = self.fn(x)
+        if self.training and self.rate > 0:
+            kept = torch.rand((x.shape[0], 1, 1, 1), device=x.device) > self.rate
+            out = out * kept / (1 - self.rate)
+        return out + x
+"""
+
+
+def test_residual_sum_of_images_is_not_judged_as_one_of_sequences(tmp_path: Path) -> None:
+    with pytest.raises(Unclear):
+        adapted(tmp_path, "ImageResidual", OF_IMAGES)
+    rows = edited(OF_IMAGES, ("(x.shape[0], 1, 1, 1)", "(x.shape[0], 1, 1)"))
+    assert broken(adapted(tmp_path, "ImageResidual", rows), *CLAUSES) == []

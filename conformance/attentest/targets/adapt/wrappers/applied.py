@@ -146,8 +146,11 @@ def _summed(code: Code) -> Wrapper | None:
         return None
     if not own and squashed(names[1]) not in ROLES["sublayer"]:
         return None
-    with undisturbed():
-        built = code.build(SIZES)
+    try:
+        with undisturbed():
+            built, dropping = code.build(SIZES), code.build(SIZES.but(dropout=0.5))
+    except Exception:  # code that a user wrote may raise anything; it is reported later
+        return None
     if not isinstance(built, nn.Module):
         return None
     held = [path for path, one in built.named_children() if type(one) is nn.Identity]
@@ -155,7 +158,12 @@ def _summed(code: Code) -> Wrapper | None:
     normed = not any(True for _ in built.parameters())
     if bool(path) != bool(own) or not (own or normed):
         return None
-    if normed and not _is_sum(Summed(built.eval(), SIZES.d_model, path=path)):
+    x, added = _example()
+    sums = [Summed(one, SIZES.d_model, path=path) for one in (built.eval(), dropping)]
+    plain, dropped = (_result(one, x) for one in sums)
+    if plain is None or dropped is None or not plain.shape == dropped.shape == x.shape:
+        return None  # of images, for instance, of which it drops whole ones in training
+    if normed and not torch.allclose(plain, x + added, rtol=1e-5, atol=1e-5):
         return None
     sentence = "; ".join([*map(_BUILT_WITH.format, own), *[_NO_NORM] * normed])
     options = {"path": path} | ({"normed": True} if normed else {})
@@ -166,18 +174,24 @@ _OF_NORMS = ("norm_placement",)
 """The choices that a norm behind a sum decides."""
 
 
-def _is_sum(connection: nn.Module) -> bool:
-    """Say whether `connection` returns x and what a sublayer makes of it, added to each other."""
-    source = torch.Generator().manual_seed(0)
-    x, weight = (torch.randn(5, n, SIZES.d_model, generator=source) for n in (4, SIZES.d_model))
+def _example() -> tuple[Tensor, Tensor]:
+    """Return an input (B, T, D), and what the sublayer of a probe makes of it."""
+    x = torch.randn(5, 4, SIZES.d_model, generator=torch.Generator().manual_seed(0))
+    return x, _sublayer(x)
+
+
+def _sublayer(x: Tensor) -> Tensor:
+    return x.flip(-1) - 0.5 * x.roll(1, -1)
+
+
+def _result(connection: nn.Module, x: Tensor) -> Tensor | None:
+    """Return the result of a call, None where it raises or is no tensor."""
     try:
         with undisturbed(), torch.no_grad():
-            found = connection(x, lambda x: x @ weight)
+            found = connection(x, _sublayer)
     except Exception:  # code that a user wrote may raise anything
-        return False
-    expected = x + x @ weight
-    same = isinstance(found, Tensor) and found.shape == expected.shape
-    return same and torch.allclose(found, expected, rtol=1e-5, atol=1e-5)
+        return None
+    return found if isinstance(found, Tensor) else None
 
 
 def _kept_and_branch(signature: Signature) -> tuple[str, str] | None:
