@@ -27,7 +27,7 @@ POLL = 0.2
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 
 UNCOMPILED = {"TORCHDYNAMO_DISABLE": "1"}
-"""What `torch.compile` gets is called as it is written, unless the user's own variable says else.
+"""Calls what `torch.compile` gets as it is written, unless a variable of the user says else.
 
 It would be compiled anew for most shapes, for minutes, and no line of it could be followed.
 """

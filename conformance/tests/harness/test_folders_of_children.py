@@ -1,4 +1,4 @@
-"""What a child process finds: files with names of standard modules, and no compiler of torch."""
+"""Child processes: files with names of standard modules are found, and torch compiles nothing."""
 
 from pathlib import Path
 
