@@ -118,3 +118,29 @@ def test_residual_sum_of_images_is_not_judged_as_one_of_sequences(tmp_path: Path
         adapted(tmp_path, "ImageResidual", OF_IMAGES)
     rows = edited(OF_IMAGES, ("(x.shape[0], 1, 1, 1)", "(x.shape[0], 1, 1)"))
     assert broken(adapted(tmp_path, "ImageResidual", rows), *CLAUSES) == []
+
+
+PAIR = """
+from torch import nn
+
+
+class SublayerConnection(nn.Module):
+    def __init__(self, size, dropout):
+        super().__init__()
+        self.norm, self.dropout = nn.LayerNorm(size), nn.Dropout(dropout)
+
+    def forward(self, x, sublayer):
+        out = sublayer(self.norm(x))
+        return x + self.dropout(out[0]), out[1]
+"""
+
+
+def test_sum_of_the_first_of_several_results_is_asked_about(tmp_path: Path) -> None:
+    with pytest.raises(Unclear, match="the first of several results of its sublayer"):
+        adapted(tmp_path, "SublayerConnection", PAIR)
+    either = edited(
+        PAIR,
+        ("out[0]), out[1]", "out)"),
+        ("norm(x))\n", "norm(x))\n        out = out[0] if isinstance(out, tuple) else out\n"),
+    )
+    assert broken(adapted(tmp_path, "SublayerConnection", either), *CLAUSES) == []

@@ -48,7 +48,7 @@ def _place_of(call: Callable[[], Tensor]) -> str:
     anomaly = torch.autograd.set_detect_anomaly(True, check_nan=False)
     with warnings.catch_warnings(record=True) as said, anomaly, suppress(RuntimeError):
         warnings.simplefilter("always")
-        call().sum().backward()
+        call().sum().backward()  # type: ignore[no-untyped-call]
     found = [one for each in said for one in _FRAME.finditer(str(each.message))]
     own = (_TORCH, str(Path(__file__).parent))
     users = [one for one in found if not one["file"].startswith(own)]

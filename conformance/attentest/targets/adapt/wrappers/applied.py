@@ -18,7 +18,7 @@ from attentest.targets.adapt.components import squashed
 from attentest.targets.adapt.names import ROLES, words
 from attentest.targets.adapt.objects.left_out import SUBLAYER
 from attentest.targets.adapt.probing import SIZES, undisturbed
-from attentest.targets.adapt.reading import Reading
+from attentest.targets.adapt.reading import Reading, Uncovered
 from attentest.targets.adapt.wrappers.wrapper import WIDTH, Read, Wrapper, fitting
 
 COMPONENT = "residual"
@@ -107,6 +107,11 @@ def applied_by_caller(code: Code, reading: Reading, read: Callable[[Code, Readin
     """Return the backend of a residual sum of two tensors, None where it is none by its numbers."""
     if code.component != COMPONENT or code.construction is None or code.wrapper is not None:
         return None
+    if not reading.anyway and _takes_several(code):
+        raise Uncovered(
+            f"{code.name} is not judged as {COMPONENT}: it takes the first of several results of "
+            f"its sublayer, and the sublayer of the spec returns one."
+        )
     if reading.strict or reading.arguments:
         return None
     if (around := _summed(code)) is not None:
@@ -131,6 +136,27 @@ def _fitting(
     called = inspect.signature(forward)
     own = called.replace(parameters=list(called.parameters.values())[1:])
     return fitting(replace(code.wrapped(around), signature=own), reading, read)
+
+
+def _takes_several(code: Code) -> bool:
+    """Say whether a sum takes the first result of a sublayer that returns several, and no other."""
+    x, _ = _example()
+    try:
+        with undisturbed(), torch.no_grad():
+            built = code.build(SIZES).float().eval()
+            single = built(x, _sublayer)
+    except Exception:  # code that a user wrote may raise anything
+        single = None
+    try:
+        with undisturbed(), torch.no_grad():
+            found = built(x, lambda x: (_sublayer(x), x.new_zeros(())))
+    except Exception:  # code that a user wrote may raise anything
+        return False
+    first, single = (one[0] if isinstance(one, tuple) else one for one in (found, single))
+    if not isinstance(first, Tensor) or first.shape != x.shape:
+        return False
+    alike = isinstance(single, Tensor) and single.shape == first.shape
+    return not (alike and torch.allclose(single, first, rtol=1e-5, atol=1e-5))
 
 
 def _summed(code: Code) -> Wrapper | None:
