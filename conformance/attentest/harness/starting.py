@@ -35,6 +35,12 @@ POLL = 0.2
 
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 
+UNCOMPILED = {"TORCHDYNAMO_DISABLE": "1"}
+"""Calls what `torch.compile` gets as it is written, unless a variable of the user says else.
+
+It would be compiled anew for most shapes, for minutes, and no line of it could be followed.
+"""
+
 READ_AT_START = ("PYTHON", "LD_", "MALLOC_", "GLIBC_", "OMP_", "MKL_", "OPENBLAS_", "KMP_", "TORCH")
 """Prefixes of the variables that interpreters and libraries read when they start."""
 
@@ -51,14 +57,14 @@ def start(
     It has `environment` besides this process's, one thread for arithmetic, and `mark`, by which all
     that it starts is found. Raises Stopped once `stop` is set.
     """
-    given = {**os.environ, **ONE_THREAD, **environment, MARK: mark}
+    given = {**UNCOMPILED, **os.environ, **ONE_THREAD, **environment, MARK: mark}
     with _lock:
         again = [_settings()] == _last
         _last[:] = [_settings()]
         forkable = sys.platform == "linux" and again and not environment
         forked = _server().fork(module, given, stop) if forkable else None
     return forked or subprocess.Popen(
-        [sys.executable, "-m", "attentest.harness.worker", module],
+        [sys.executable, "-P", "-m", "attentest.harness.worker", module],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -122,7 +128,7 @@ class ForkServer:
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
-                env={**os.environ, **ONE_THREAD, MARK: UNMARKED},
+                env={**UNCOMPILED, **os.environ, **ONE_THREAD, MARK: UNMARKED},
                 pass_fds=[theirs.fileno()],
                 start_new_session=True,
             )

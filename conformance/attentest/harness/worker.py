@@ -70,4 +70,7 @@ def main(module: str) -> None:
 
 
 if __name__ == "__main__":
+    # Only now, as in a fork: a file of the user's may have the name of a standard module.
+    if not os.environ.get("PYTHONSAFEPATH"):
+        sys.path.insert(0, os.getcwd())
     main(sys.argv[1])

@@ -102,6 +102,8 @@ def last_frames(failure: BaseException, limit: int = 3) -> str:
     Where code of the suite that other code calls raises, as a check of devices does, it ends at the
     last line that is neither the suite's nor that of an installed library.
     """
+    if isinstance(place := getattr(failure, "place", None), str):
+        return place  # a line that ran before, as of a number that is overwritten later
     frames = list(traceback.extract_tb(failure.__traceback__))
     if frames and frames[-1].filename.startswith(_OWN):
         files = [one.filename for one in frames]

@@ -74,7 +74,7 @@ def _at_most(wanted: int, limit: int | None) -> int:
 
 
 WIDE = SizesInUse(width=512, heads=16, inner=192)
-WIDER = SizesInUse(width=768, heads=12, length=2, inner=192)
+WIDER = SizesInUse(width=768, heads=12, inner=192)
 MANY = SizesInUse(batch=33, layers=12, heads=12, width=48, inner=96)
 LONG = SizesInUse(length=600)
 WORDS = SizesInUse(ids=32_000)

@@ -5,6 +5,7 @@ from itertools import product
 
 import pytest
 import torch
+from mistaken_code import adapted
 from oracle_backend import OracleBackend
 from proof import share
 
@@ -16,6 +17,7 @@ from attentest.judging.bench import Bench
 from attentest.judging.examples import try_examples
 from attentest.judging.judge import judge
 from attentest.judging.registry import checks
+from attentest.results.verdict import Status
 from attentest_spec import COMPONENTS
 from attentest_spec.clauses import clauses
 
@@ -128,3 +130,28 @@ def test_unusual_implementation_conforms_in_float32(name):
         if clauses()[slug].component in backend.components:
             verdict = judged(backend, slug, precision="float32")
             assert verdict.status in ("pass", "deviation", "absent"), verdict.message
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_scale_of_wide_attention_is_compared_whatever_mask_is_drawn(tmp_path, seed):
+    code = """
+from torch import nn
+
+
+class MultiHeadAttention(nn.Module):
+    def __init__(self, d_model, heads):
+        super().__init__()
+        self.heads, width = heads, d_model // heads
+        self.scale = width**-0.5 if d_model < 128 else d_model**-0.5
+        self.q, self.k, self.v, self.o = (nn.Linear(d_model, d_model) for _ in range(4))
+
+    def forward(self, query, key, value, mask):
+        q, k, v = (
+            part(x).unflatten(-1, (self.heads, -1)).transpose(1, 2)
+            for part, x in ((self.q, query), (self.k, key), (self.v, value))
+        )
+        scores = (q @ k.transpose(-2, -1) * self.scale).masked_fill(mask == 0, -1e9)
+        return self.o((scores.softmax(-1) @ v).transpose(1, 2).flatten(2))
+"""
+    wide = adapted(tmp_path, "MultiHeadAttention", code)
+    assert judged(wide, "multi_head_attention.formula", seed=seed).status is Status.VIOLATION

@@ -180,3 +180,17 @@ def test_a_field_for_windows_that_attention_does_not_read_is_left(
     read = adapted(tmp_path, "LocalAttention", code, component="multi_head_attention")
     assert read.choices.get("attention_window", "none") == "none"
     assert bool(broken(read, CLAUSES[0])) is (edit is UNSCALED)
+
+
+def test_window_of_loose_settings_is_left_where_they_read_it(tmp_path: Path) -> None:
+    loose = edited(
+        ATTENTION,
+        ("dim, heads, window_size)", "config)"),
+        (
+            "self.heads, self.window_size = heads, window_size",
+            "dim, self.heads = config.n_embd, config.n_head\n        "
+            'self.window = getattr(config, "sliding_window", None)',
+        ),
+        (" | (behind >= self.window_size)", ""),
+    )
+    assert "window" not in adapted(tmp_path, "LocalAttention", loose).choices

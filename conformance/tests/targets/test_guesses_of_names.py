@@ -59,6 +59,10 @@ def test_name_of_what_layers_have_is_none() -> None:
     assert component_guessed("ScaledLayer") == "encoder_layer"
 
 
+def test_name_of_an_rms_norm_may_have_a_small_n() -> None:
+    assert component_guessed("MyRMSnorm") == component_guessed("TinyRMSnorm") == "rms_norm"
+
+
 def test_name_that_says_where_norms_of_a_layer_are_is_that_of_a_layer() -> None:
     assert component_guessed("DeepNormLayer") == "encoder_layer"
     assert component_guessed("ResPostNormBlock") == "encoder_layer"
@@ -70,6 +74,13 @@ def test_name_that_says_where_norms_of_a_layer_are_is_that_of_a_layer() -> None:
 def test_short_name_of_attention_after_that_of_rotary_positions_is_attention() -> None:
     assert component_guessed("Rope_MQA") == "multi_head_attention"
     assert component_guessed("GQARotaryEmbedding") == "rotary"
+    assert component_guessed("RoPEAttnLayer") == "attention"
+    assert component_guessed("RotaryEmbeddingSelfAttention") == "multi_head_attention"
+    assert component_guessed("AttentionRotaryEmbedding") == "rotary"
+    for name in ("AttentionRope", "AttentionwithRoPE", "GQAWithRoPE", "SelfAttentionRoPE"):
+        assert component_guessed(name).endswith("attention")
+        assert not named_rotary(name)
+    assert named_rotary("AttentionRotaryEmbedding")
     assert not named_rotary("RopelessMQA")
     assert named_rotary("MLARotary")
     assert named_rotary("cached_rope")

@@ -1,10 +1,13 @@
-"""Classes that are called Encoder or Decoder and are one layer of a stack."""
+"""Classes that are called Encoder, Decoder or AttentionBlock and are one layer of a stack."""
 
+import sys
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
 import pytest
-from mistaken_code import adapted, broken
+from mistaken_code import adapted, broken, edited
 
+from attentest.targets.adapt.encoders.sequences import as_layer
 from attentest.targets.members import members
 
 CODE = """
@@ -80,3 +83,40 @@ def test_mistakes_of_a_layer_that_is_named_as_a_stack_are_found(
     right: str, wrong: str, tmp_path: Path
 ) -> None:
     assert broken(adapted(tmp_path, "Encoder", CODE.replace(right, wrong)), "encoder.layer-formula")
+
+
+BLOCK = CODE.replace("class Encoder", "class AttentionBlock")
+
+
+def test_block_of_attention_that_holds_a_network_is_judged_as_a_layer(tmp_path: Path) -> None:
+    backend = adapted(tmp_path, "AttentionBlock", BLOCK)
+    assert "encoder_layer" in backend.recipes  # type: ignore[attr-defined]
+    assert not broken(backend, "encoder.layer-formula")
+    found = {one.name: one.component for one in members(str(tmp_path / "own.py")) or ()}
+    assert found["AttentionBlock"] == "encoder_layer"
+
+
+def test_block_of_attention_without_a_network_is_attention(tmp_path: Path) -> None:
+    alone = BLOCK.replace("FeedForward(d_model, inner)", "nn.Identity()")
+    adapted_as = as_layer("multi_head_attention", _class_in(tmp_path, alone), "AttentionBlock")
+    assert adapted_as == "multi_head_attention"
+    whole = _class_in(tmp_path, BLOCK)
+    assert as_layer("multi_head_attention", whole, "SelfAttentionLayer") == "encoder_layer"
+    assert as_layer("multi_head_attention", whole, "SelfAttention") == "multi_head_attention"
+
+
+def test_mistake_of_a_block_of_attention_is_found(tmp_path: Path) -> None:
+    wrong = edited(BLOCK, ("self.norm1(x + self.attention", "self.norm1(self.attention"))
+    assert broken(adapted(tmp_path, "AttentionBlock", wrong), "encoder.layer-formula")
+
+
+def _class_in(folder: Path, source: str) -> object:
+    file = folder / "block.py"
+    file.write_text(source)
+    spec = spec_from_file_location("block", file)
+    assert spec is not None
+    assert spec.loader is not None
+    module = module_from_spec(spec)
+    sys.modules["block"] = module
+    spec.loader.exec_module(module)
+    return module.AttentionBlock

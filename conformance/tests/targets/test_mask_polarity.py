@@ -141,3 +141,9 @@ def test_a_mask_that_blocks_is_assumed_where_no_word_says_it(tmp_path: Path) -> 
     ):
         backend = adapted(tmp_path, "Attention", documented)
         assert not any(assumed in one for one in backend.understood)
+
+
+def test_number_that_hides_no_key_is_named_with_its_line(tmp_path: Path) -> None:
+    weak = code(HIDES.replace("FILL", "-1e-9"))
+    with pytest.raises(Unclear, match=r"filled with -1e-09 \(own\.py:\d+\), which hides no key"):
+        adapted(tmp_path, "Attention", weak)

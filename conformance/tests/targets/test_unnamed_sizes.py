@@ -104,6 +104,8 @@ def test_a_vocabulary_that_is_taken_for_a_list_ends() -> None:
         ("tokenencoder", ""),
         ("encoderoutput", ""),
         ("decay", ""),
+        ("maxposenclen", "max_length"),
+        ("posencdim", ""),
     ],
 )
 def test_sizes_of_one_side_are_read_without_the_word_of_the_side(name: str, size: str) -> None:

@@ -4,6 +4,8 @@ from pathlib import Path
 
 from mistaken_code import adapted, broken, edited
 
+from attentest.targets.models.size_names import is_input_width
+
 CODE = """
 from torch import nn
 from torch.nn import functional as F
@@ -66,3 +68,26 @@ def test_widths_of_both_inputs_and_of_the_units_are_that_of_the_model(tmp_path: 
     (tmp_path / "wrong").mkdir()
     wrong = edited(OF_UNITS, ("self.width**0.5", "self.key_dim**0.5"))
     assert broken(adapted(tmp_path / "wrong", "MultiHeadAttention", wrong), FORMULA)
+
+
+THREE = edited(
+    CODE,
+    ("d_query, d_kv=None, num_heads=4", "dim_q, dim_k, dim_v, num_heads=4"),
+    ("assert d_query % num_heads == 0", "d_query, self.num_heads = dim_q, num_heads"),
+    ("        self.num_heads, rest = num_heads, d_query if d_kv is None else d_kv\n", ""),
+    ("k_proj, self.v_proj = nn.Linear(rest,", "k_proj, self.v_proj = nn.Linear(dim_k,"),
+    ("nn.Linear(rest, d_query)", "nn.Linear(dim_v, d_query)"),
+)
+
+
+def test_three_widths_without_that_of_the_model_are_those_of_the_inputs(tmp_path: Path) -> None:
+    assert not broken(adapted(tmp_path, "MultiHeadAttention", THREE), FORMULA)
+    scaled = ("attention(q, k, v)", "attention(q, k, v, scale=query.shape[-1] ** -0.5)")
+    assert broken(adapted(tmp_path, "MultiHeadAttention", edited(THREE, scaled)), FORMULA)
+
+
+def test_three_widths_next_to_that_of_the_model_are_those_of_a_head() -> None:
+    three = ["dq", "dk", "dv"]
+    assert all(is_input_width(one, [*three, "nhead"]) for one in three)
+    assert not any(is_input_width(one, [*three, "nhead", "dmodel"]) for one in three)
+    assert not is_input_width("dk", ["dk", "dv", "nhead"])

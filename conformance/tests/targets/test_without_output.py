@@ -54,8 +54,36 @@ class SingleHeadSelfAttention(nn.Module):
         return scores.softmax(-1) @ self.to_v(x)
 """
 
+LISTED_HEADS = """
+import torch
+from torch import nn
+
+
+class Head(nn.Module):
+    def __init__(self, d_model, width):
+        super().__init__()
+        self.q, self.k, self.v = (nn.Linear(d_model, width, bias=False) for _ in range(3))
+
+    def forward(self, x, mask=None):
+        q, k, v = self.q(x), self.k(x), self.v(x)
+        return nn.functional.scaled_dot_product_attention(q, k, v, attn_mask=mask)
+
+
+class ListedSelfAttention(nn.Module):
+    def __init__(self, embed_dim, num_heads):
+        super().__init__()
+        assert embed_dim % num_heads == 0
+        self.heads = nn.ModuleList(
+            Head(embed_dim, embed_dim // num_heads) for _ in range(num_heads)
+        )
+
+    def forward(self, x, mask=None):
+        return torch.cat([one(x, mask) for one in self.heads], dim=-1)
+"""
+
 SOUND = {
     "SelfAttention": SEVERAL_HEADS,
+    "ListedSelfAttention": LISTED_HEADS,
     "SingleHeadSelfAttention": ONE_HEAD,
 }
 
@@ -65,6 +93,9 @@ WRONG = [
     ("SelfAttention", "(weights @ v).transpose(1, 2)", "(weights @ v)"),
     ("SelfAttention", "scores + attention_mask", "scores"),
     ("SelfAttention", "return context, weights", "return context + hidden_states, weights"),
+    ("ListedSelfAttention", "attn_mask=mask", "attn_mask=None"),
+    ("ListedSelfAttention", "(q, k, v, attn_mask=mask", "(q, k, k, attn_mask=mask"),
+    ("ListedSelfAttention", "attn_mask=mask)", "attn_mask=mask, scale=1.0)"),
     ("SingleHeadSelfAttention", "**-0.5", "**-1"),
     ("SingleHeadSelfAttention", "* self.scale", ""),
     ("SingleHeadSelfAttention", "@ self.to_v(x)", "@ x"),

@@ -42,7 +42,7 @@ from attentest_spec.recipes import RecipeBackend
 from attentest_spec.setting import Array
 from attentest_spec.sizes import Sizes
 from attentest_spec.torch.flops import count_flops
-from attentest_spec.torch.gradients import gradients
+from attentest_spec.torch.gradients import gradients, naming_overwritten, output_of
 from attentest_spec.torch.inventory import inventory
 from attentest_spec.torch.meta import OnMeta
 from attentest_spec.torch.pickles import pickled
@@ -225,10 +225,10 @@ class TorchPart:
         own = self._parameters() if self._names else {}
         trained = {name: value for name, value in own.items() if value.requires_grad}
         alone = InferenceAlone(self._built, lambda: self._run(tuple(tensors)))
-        with torch.enable_grad(), alone:
-            result = self._run(tuple(tensors))
-            # A rate is often a plain number, on which nothing depends.
-            output = torch.as_tensor(result[0] if isinstance(result, tuple) else result)
+
+        again = naming_overwritten(lambda: output_of(self._run(tuple(tensors))))
+        with torch.enable_grad(), alone, again:
+            output = output_of(self._run(tuple(tensors)))
             alone.demand_gradients(output)
             pulled = self._pull(output, [*floats, *trained.values()], self._to_input(cotangent))
         self._placement.copy_back()

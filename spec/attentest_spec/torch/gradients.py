@@ -1,9 +1,58 @@
 """Gradients of a number, also where code computes layers again in the backward pass."""
 
-from collections.abc import Sequence
+import re
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor
+
+_OVERWRITTEN = "modified by an inplace operation"
+_FRAME = re.compile(r'File "(?P<file>[^"]+)", line (?P<line>\d+), in (?P<name>.+)')
+_TORCH = str(Path(torch.__file__).parent)
+
+
+class Overwritten(RuntimeError):
+    """A number is overwritten that its gradient needs; `place` is the line that computes it."""
+
+    def __init__(self, place: str) -> None:
+        line = place.rpartition("/")[2].partition(" in ")[0]
+        super().__init__(f"what {line} computes is overwritten in place, and its gradient needs it")
+        self.place = place
+
+
+def output_of(result: Any) -> Tensor:
+    """Return the output of a call: a rate is often a plain number, on which nothing depends."""
+    return torch.as_tensor(result[0] if isinstance(result, tuple) else result)
+
+
+@contextmanager
+def naming_overwritten(call: Callable[[], Tensor]) -> Iterator[None]:
+    """Raise Overwritten for a gradient of `call` that torch refuses, where its line is found."""
+    try:
+        yield
+    except RuntimeError as failure:
+        if _OVERWRITTEN not in str(failure):
+            raise
+        place = _place_of(call)
+        if not place:
+            raise
+        raise Overwritten(place) from failure
+
+
+def _place_of(call: Callable[[], Tensor]) -> str:
+    """Return the line of a user whose result is overwritten, as torch reports it, "" for none."""
+    anomaly = torch.autograd.set_detect_anomaly(True, check_nan=False)
+    with warnings.catch_warnings(record=True) as said, anomaly, suppress(RuntimeError):
+        warnings.simplefilter("always")
+        call().sum().backward()  # type: ignore[no-untyped-call]
+    found = [one for each in said for one in _FRAME.finditer(str(each.message))]
+    own = (_TORCH, str(Path(__file__).parent))
+    users = [one for one in found if not one["file"].startswith(own)]
+    return f"{users[-1]['file']}:{users[-1]['line']} in {users[-1]['name']}" if users else ""
 
 
 def gradients(total: Tensor, wanted: Sequence[Tensor]) -> Sequence[Tensor | None]:

@@ -14,6 +14,7 @@ from attentest.suite.test_positional_encoding.cases import (
 from attentest.testing.assertions import holds
 from attentest.testing.common import same_precision
 from attentest.testing.draw import Draw
+from attentest.testing.gradients import every_parameter_reached
 from attentest.testing.moves import follows_to_device, moves_once
 from attentest_spec.parameters import learned_positions
 from attentest_spec.precision import epsilon
@@ -34,6 +35,8 @@ def test_not_trained(subject: Subject, draw: Draw) -> None:
         wanted = sizes.max_length * sizes.d_model
         enough = any(np.prod(shape, dtype=int) >= wanted for shape in trained.values())
         holds(enough, f"A learned table is declared; the trained parameters are {trained}.")
+        if "gradient" in case.probe.part.capabilities:
+            every_parameter_reached(case.probe, case.x, draw=draw)
     else:
         holds(not trained, f"{case.option} is declared; there are trained parameters: {trained}.")
 

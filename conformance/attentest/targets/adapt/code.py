@@ -209,7 +209,7 @@ def _of_class(
     component = _component(name, reading, heads=heads)
     signature = _signature(call, name) if call else _without_self(thing, name)
     if not reading.component:
-        component = as_layer(component, thing)
+        component = as_layer(component, thing, name)
         if component == "decoder_layer" and is_of_one_text(signature, thing):
             component = "encoder_layer"
     built = as_a_later_layer(_buildable(varied(thing, component, reading)))

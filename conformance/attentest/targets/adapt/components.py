@@ -2,6 +2,7 @@
 
 import inspect
 import re
+from collections.abc import Sequence
 from itertools import pairwise
 from types import ModuleType
 from typing import Any
@@ -245,14 +246,42 @@ def component_guessed(name: str) -> str:
     if "".join(words).endswith(_BLOCK):
         found = _USUAL[_BLOCK]
     found = found or next((_COMPONENT[run] for run in runs if run in _COMPONENT), "")
-    if found == "rotary" and words[-1] in _SHORT_ATTENTION:
-        found = "multi_head_attention"
+    if found == "rotary":
+        found = _attention_at_end(words) or found
+    if not found and squashed(name).endswith("rmsnorm"):  # as in "MyRMSnorm"
+        found = "rms_norm"
     if words[-1] in ("layer", "block") and any(one in _PLACED_NORMS for one in pairwise(words)):
         found = "encoder_layer" if found == "layer_norm" else found
     ends = (_COMPONENT[end] for end in _ENDS if words[-1].endswith(end))
     found = found or next(ends, "")  # as in "CLIPMLP"
     found = found or next((_USUAL[word] for word in words if word in _USUAL), "")
     return "" if found == "model" or found.endswith("mask") else found
+
+
+def _attention_at_end(words: Sequence[str]) -> str:
+    """Return the attention that the last of `words` say after others, "" for none.
+
+    So do those before "with", and before "rope" where that is the last word: `SelfAttentionRoPE`.
+    """
+    if words[-1] in _SHORT_ATTENTION:
+        return "multi_head_attention"
+    rest = list(words[:-1] if words[-1] in ("layer", "block", "module") else words)
+    if joined := [n for n, one in enumerate(rest) if one.endswith("with") and one != "with"]:
+        rest = [*rest[: joined[0]], rest[joined[0]].removesuffix("with")]  # "AttentionwithRoPE"
+    elif "with" in rest[1:]:
+        rest = rest[: rest.index("with", 1)]
+    elif end := next((end for end in (["rotary"], ["rope"], ["ro", "pe"]) if _ends(rest, end)), []):
+        rest = rest[: -len(end)]
+    if "with" in words and rest[-1] in _SHORT_ATTENTION:
+        return "multi_head_attention"
+    runs = ("".join(rest[start:]) for start in range(len(rest)))
+    found = next((_COMPONENT[run] for run in runs if run in _COMPONENT), "")
+    return found if found in ("attention", "multi_head_attention") else ""
+
+
+def _ends(words: Sequence[str], end: Sequence[str]) -> bool:
+    """Say whether `words` end in those of `end`, after others."""
+    return len(words) > len(end) and list(words[-len(end) :]) == list(end)
 
 
 def squashed(name: str) -> str:

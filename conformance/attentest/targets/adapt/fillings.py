@@ -42,7 +42,7 @@ from attentest.targets.adapt.names import (
     words,
 )
 from attentest.targets.adapt.reading import Reading
-from attentest.targets.models.size_names import LONE_WIDTHS, size_by_words
+from attentest.targets.models.size_names import LONE_WIDTHS, is_input_width, size_by_words
 from attentest.targets.signatures import is_accelerator
 from attentest_spec import Sizes, Unsupported
 from attentest_spec.components import inside
@@ -107,6 +107,8 @@ def filling_of(
         return ONE_HEAD
     if name in TEMPERATURE and component in _WITH_SCORES and is_required(parameter):
         return Filling("sqrt(d_model/heads)", root_of_width, code="head_width(sizes) ** 0.5")
+    if component == "multi_head_attention" and is_input_width(name, [*map(squashed, arguments)]):
+        return Filling("d_model", attrgetter("d_model"), frozenset(["d_model"]), "sizes.d_model")
     if (
         name in HEAD_WIDTH
         or is_head_width(name, parameter.default, arguments)

@@ -36,18 +36,21 @@ class Copies:
 
     def __init__(self, thing: Any, values: dict[str, Any]) -> None:
         self.values = values
+        self.complete = True  # no statement failed: it serves other classes of the file as well
         self.found: dict[str, Any] = {}
         self.made: dict[str, ModuleType] = {}
         home = sys.modules[thing.__module__]
         self.home, self.name = home.__name__, thing.__qualname__.partition(".")[0]
         self.root = self.folder(home)
         try:
-            self.thing: Any = self.copy(home)
+            self.file: Any = self.copy(home)
         except BaseException:
             self.forget()
             raise
-        for part in thing.__qualname__.split("."):
-            self.thing = getattr(self.thing, part)
+
+    def of(self, thing: Any) -> Any:
+        """Return the copy of `thing`, which is defined in the same file."""
+        return functools.reduce(getattr, thing.__qualname__.split("."), self.file)
 
     def forget(self) -> None:
         """Leave nothing that can be imported."""
@@ -96,8 +99,7 @@ class Copies:
             self.run(tree.body, made, str(place), self.name if module.__name__ == self.home else "")
         return made
 
-    @staticmethod
-    def run(body: list[ast.stmt], made: ModuleType, place: str, name: str) -> None:
+    def run(self, body: list[ast.stmt], made: ModuleType, place: str, name: str) -> None:
         """Run the statements of a file; those behind the definition of `name` may fail.
 
         They call what is defined, with inputs that other sizes do not fit.
@@ -112,6 +114,7 @@ class Copies:
             except Exception:  # code that a user wrote may raise anything
                 if isinstance(one, (*defined, ast.Import, ast.ImportFrom)):
                     raise
+                self.complete = False
 
     def bring(
         self,
@@ -168,14 +171,17 @@ class Copies:
 def copied(thing: Any, **values: Any) -> Any:
     """Return `thing` of a copy of its file, in which `values` are in the place of constants.
 
-    The files of its folder that it imports are copied, too. The last 16 copies are kept.
+    The files of its folder that it imports are copied, too. The last 16 copies are kept; one is for
+    all that its file defines.
     """
-    key = (thing, *values.items())
+    home = sys.modules[thing.__module__]
+    key, same = (thing, *values.items()), (home, *values.items())
+    key = same if same in Copies.last else key
     found = Copies.last.pop(key, None) or Copies(thing, values)
-    Copies.last[key] = found
+    Copies.last[same if found.complete else key] = found
     for old in list(Copies.last)[:-16]:
         Copies.last.pop(old).forget()
-    return found.thing
+    return found.of(thing)
 
 
 def is_copy_of(one: type, thing: Any) -> bool:
@@ -206,15 +212,16 @@ def numbers_named(thing: Callable[..., Any]) -> dict[str, Any]:
         return found
     if not file or "site-packages" in Path(file).parts:
         return found
+    others = len(sys.modules) - sum(len(one.made) for one in Copies.last.values())
     count, known = _KNOWN.get(home, (0, found))
-    if count != len(sys.modules):
+    if count != others:
         known = {**numbers_of_calls(home), **_numbers_around(home, file)}
-        _KNOWN[home] = len(sys.modules), known
+        _KNOWN[home] = others, known
     return dict(known)
 
 
 _KNOWN: WeakKeyDictionary[ModuleType, tuple[int, dict[str, Any]]] = WeakKeyDictionary()
-"""The numbers found for a module, and how many modules there were: one reading asks repeatedly."""
+"""The numbers found for a module, and how many modules there were that are no copies."""
 
 
 def _numbers_around(home: ModuleType, file: str) -> dict[str, Any]:

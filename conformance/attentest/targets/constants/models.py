@@ -1,10 +1,13 @@
 """Constants of a file that are sizes of its model: they say what an argument would say."""
 
+import sys
 import time
 from collections.abc import Callable, Collection, Iterator
 from itertools import islice, product
 from keyword import iskeyword
+from types import ModuleType
 from typing import Any
+from weakref import WeakSet
 
 import torch
 
@@ -71,14 +74,27 @@ _LAST_PAD = 3
 
 
 def _is_copied_soon(thing: Callable[..., Any], values: str) -> bool:
-    """Say whether a copy with `values` is made at all, and in a time that allows for many."""
+    """Say whether a copy with `values` is made at all, and in a time that allows for many.
+
+    The time is that of the files, whatever the values are: those that are slow are copied once.
+    """
+    home = sys.modules.get(thing.__module__)
+    if home in _SLOW:
+        return False
     start = time.process_time()
     try:
         with undisturbed():
             eval(f"copied(thing, {values})", {"copied": copied, "thing": thing, "sizes": DISTINCT})
     except Exception:  # code that a user wrote may raise anything
         return False
-    return time.process_time() - start < SECONDS
+    soon = time.process_time() - start < SECONDS
+    if not soon and home is not None:
+        _SLOW.add(home)
+    return soon
+
+
+_SLOW: WeakSet[ModuleType] = WeakSet()
+"""The modules whose files take too long to copy."""
 
 
 def _codes(own: str, value: float, held: Collection[str], reading: Reading) -> Iterator[str]:

@@ -71,14 +71,15 @@ def numbers_lacking(module: ModuleType) -> list[str]:
     """Return the names that the classes of a module read, and that it has as a script alone."""
     try:
         source = Path(getattr(module, "__file__", None) or "").read_bytes()
-        return lacking(_parsed(source), vars(module))
+        return [one for one in _assigned_names(source) if one not in vars(module)]
     except (OSError, SyntaxError, ValueError):
         return []
 
 
 @lru_cache(256)
-def _parsed(source: bytes) -> ast.Module:
-    return ast.parse(source)
+def _assigned_names(source: bytes) -> tuple[str, ...]:
+    """Return the names that the classes of a source read and that it assigns."""
+    return tuple(lacking(ast.parse(source), ()))
 
 
 HEAD_WIDTH_CODE = "sizes.d_model // sizes.heads"

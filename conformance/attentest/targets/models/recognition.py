@@ -161,7 +161,7 @@ class Recognition:
             bodies = {*self._language_models, *self._encoders, *self._makers.values()}
             made = self._makers.get(name, inside)
             return {"component": "", "inside": made} if made in bodies else {"component": "model"}
-        component = as_layer(component_named(name), thing)
+        component = as_layer(component_named(name), thing, name)
         if decodes_text(component or component_guessed(name), thing):
             return {"component": ""}
         if embeds_images(component or component_guessed(name), thing):
@@ -172,7 +172,7 @@ class Recognition:
         if component and called:
             made = self._makers.get(name, "")
             return {"component": "" if made else component, "inside": made or inside}
-        likely = component_guessed(name) if _is_called(thing) else ""
+        likely = as_layer(component_guessed(name), thing, name) if _is_called(thing) else ""
         likely = likely or component_in_file(name, thing) or self._table(name, thing)
         if not likely and (hinted := self._hinted(name, thing)):
             sure = hinted == "attention" and _takes_its_inputs(thing)

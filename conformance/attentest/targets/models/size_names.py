@@ -45,6 +45,27 @@ _LENGTHS = {
     *("peinput", "petarget", "peinp", "petar", "maxpositionencoding", "maximumpositionencoding"),
 }
 
+_OF_INPUTS = tuple(
+    tuple(words.split())
+    for words in (
+        "dimq dimk dimv",
+        "qdim kdim vdim",
+        "dq dk dv",
+        "dquery dkey dvalue",
+        "dimquery dimkey dimvalue",
+        "querydim keydim valuedim",
+    )
+)
+"""Names of the widths of queries, keys and values: of a head where the model's is given, too."""
+
+
+def is_input_width(name: str, held: Collection[str]) -> bool:
+    """Say whether `name` is one of three widths of inputs, and no other of `held` is a width."""
+    three = next((one for one in _OF_INPUTS if name in one), ())
+    others = {*held} - {*three}
+    return bool(three) and {*three} <= {*held} and not others & {*WIDTH, *SIZES["d_model"]}
+
+
 _COUNT = r"(num(ber)?(of)?|nbr?(of)?|no(of)?|n|total)?"
 _OF_SIDE = r"(src|source|tgt|trg|target|enc|dec|encoder|decoder|encode|decode|input|output|text)?"
 _PATTERNS = {
@@ -57,7 +78,8 @@ _PATTERNS = {
     "max_length": _COUNT + r"(max)?" + _OF_SIDE + r"(max)?(seq|sequence|sentence|context|pos|"
     r"position|positions|positional|ctx)(max)?(len|length|size)?" + _OF_SIDE + r"$"
     r"|(max)?" + _OF_SIDE + r"(max)?(len|length)" + _OF_SIDE + r"$"
-    r"|(n|num|max)blocksize$|(words?|sent|sentence|text|doc|tokens?)?(pad|padded|padding)(len|length)$"
+    r"|max(imum)?(pos|position|positional)(enc|encoding|encodings|emb|embed|embedding|embeddings)"
+    r"(len|length)?$|(n|num|max)blocksize$|(words?|sent|sentence|text|doc|tokens?)?(pad|padded|padding)(len|length)$"
     r"|(words?|sent|text|doc|tokens?)(max)?(len|length)$|padsize$",
     "heads": _COUNT
     + _OF_SIDE

@@ -31,6 +31,9 @@ MOST = 6
 SECONDS = 2.0
 """Time after which no further attempt is begun."""
 
+_NEAREST = "In the nearest reading"
+_END = " Name another component"
+
 Read = Callable[[Reading], Any]
 """Returns the backend of code that is read with other options, or raises what reading it does."""
 
@@ -61,9 +64,11 @@ def answered(question: Unclear, thing: Any, reading: Reading, read: Read) -> Bac
     trials = _Trials(reading, read, question.taken or "")
     made: list[Attempt] = []
     beyond: list[Attempt] = []
+    differing: list[Attempt] = []
     for attempt, outcome in trials.outcomes([*question.attempts, *others]):
         made.append(attempt)
         beyond += [attempt] * (outcome is _Outcome.UNCOVERED and not attempt.component)
+        differing += [attempt] * (outcome is _Outcome.DIFFERS and not attempt.component)
         if outcome is _Outcome.FITS:
             contrary = trials.contrary(attempt)
             carried = bool(attempt.given) and not question.built  # it may be an input of a call
@@ -77,6 +82,8 @@ def answered(question: Unclear, thing: Any, reading: Reading, read: Read) -> Bac
         raise Unclear(text) from question
     tried = ", ".join(one.options for one in made)
     none = f"Options were tried, and none gives the numbers of the reference: {tried}."
+    if differing:
+        none += trials.nearest(differing[0])
     if alike := trials.failure_of(len(made)):
         none += "" if alike in question.text else f" With all of them it fails alike: {alike}."
     raise Unclear(f"{question.text} {none}", question.rest) from question
@@ -90,7 +97,10 @@ def switched(question: Unclear, attempts: Iterable[Attempt], reading: Reading, r
         except Exception:  # code that a user wrote may raise anything
             continue
         if getattr(found, "fits", True) and not _leaves_parameters(found):
-            raise Unclear(f"{question.text} {works(attempt)}") from question
+            said = " (tried)." if attempt.options in question.text else f" {works(attempt)}"
+            raise Unclear(
+                f"{question.text.removesuffix('.' * (said[1] == '('))}{said}"
+            ) from question
 
 
 def works(attempt: Attempt) -> str:
@@ -184,6 +194,19 @@ class _Trials:
         except Exception:  # code that a user wrote may raise anything
             return ""
         return ""
+
+    def nearest(self, attempt: Attempt) -> str:
+        """Return the first step that differs with `attempt`, or that it is judged with it."""
+        try:
+            self.read(attempt.added(self.reading))
+        except Unclear as question:
+            said = (
+                question.text[question.text.find(_NEAREST) :] if _NEAREST in question.text else ""
+            )
+            return said and f" With {attempt.options}: {said.partition(_END)[0].rstrip()}"
+        except Exception:  # code that a user wrote may raise anything
+            return ""
+        return f" {attempt.options} judges it all the same."
 
     def contrary(self, attempt: Attempt) -> str:
         """Return that the other value of a switch gives other numbers, "" where it does not."""

@@ -11,12 +11,16 @@ from attentest.targets.adapt.components import (
     component_named,
     part_named,
     squashed,
+    words_of,
 )
 from attentest.targets.adapt.names import ROLES, SIZES, turns
 from attentest.targets.signatures import constructor_arguments
 
 _OF_ONE_LAYER = {"encoder": (1,), "decoder": (1, 2)}
 """The numbers of attentions that one layer of a stack holds."""
+
+_ATTENTIONS = ("attention", "multi_head_attention")
+"""The components that a block of attention is by its name."""
 
 _MATRICES = 2
 """The number of matrices of a feed-forward network that no class makes."""
@@ -76,12 +80,16 @@ def _attentions(thing: Any) -> int:
     return [*held, *given].count("multi_head_attention")
 
 
-def as_layer(component: str, thing: Any) -> str:
+def as_layer(component: str, thing: Any, name: str = "") -> str:
     """Return the layer that the class `thing` is where its name says a stack: "Encoder" for one.
 
-    Its constructor takes no number of layers, repeats nothing and makes the attentions of one.
+    Its constructor takes no number of layers, repeats nothing and makes the attentions of one. So
+    it is with a block or layer of attention, by its `name`, that makes a network and norms besides.
     """
-    if component not in _OF_ONE_LAYER or not inspect.isclass(thing):
+    if not inspect.isclass(thing):
+        return component
+    is_block = component in _ATTENTIONS and words_of(name)[-1:] in (["block"], ["layer"])
+    if component not in _OF_ONE_LAYER and not is_block:
         return component
     if any(squashed(own) in SIZES["layers"] for own in constructor_arguments(thing)):
         return component
@@ -94,8 +102,13 @@ def as_layer(component: str, thing: Any) -> str:
     if any(isinstance(one, _MANY) for one in nodes) or {*map(squashed, called)} & {*_LISTS}:
         return component
     held = [component_named(one, heads=True) or component_guessed(one) for one in called]
-    is_one = held.count("multi_head_attention") in _OF_ONE_LAYER[component]
+    attentions = held.count("multi_head_attention")
     feeds = "feed_forward" in held or called.count("Linear") == _MATRICES
+    if is_block:
+        norms = held.count("layer_norm") + held.count("rms_norm")
+        is_one = attentions == 1 and feeds and norms > 1
+        return "encoder_layer" if is_one else component
+    is_one = attentions in _OF_ONE_LAYER[component]
     return f"{component}_layer" if is_one and feeds else component
 
 

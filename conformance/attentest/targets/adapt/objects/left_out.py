@@ -15,8 +15,15 @@ from attentest.targets.adapt.probing import SIZES, undisturbed
 LEFT_OUT = Filling("torch.nn.Identity()", lambda sizes: nn.Identity())
 """The filling of an argument that carries the sublayer behind a norm: there is none."""
 
+SUBLAYER = Filling("torch.nn.Identity()", lambda sizes: nn.Identity())
+"""The filling of an argument that carries the sublayer of a residual sum: each call gives it."""
+
 _SUBLAYERS = words("fn func function net sublayer submodule module")
 """Names of the argument that carries the sublayer behind a norm."""
+
+
+_IN_SUMS = words("layer block sublayerfn subblock")
+"""More names of the one that a residual sum is built with."""
 
 
 class _Negated(nn.Module):
@@ -30,9 +37,12 @@ def left_out(
     """Return :data:`LEFT_OUT` where `own` is the sublayer behind a norm, None where it is not.
 
     With a sublayer that changes the sign, all that is returned has to change its sign: nothing is
-    added to what the sublayer returns. The other arguments of `thing` are `read`.
+    added to what the sublayer returns. The other arguments of `thing` are `read`. It is
+    :data:`SUBLAYER` of a residual sum, which both change.
     """
-    if component not in ("layer_norm", "rms_norm") or squashed(own) not in _SUBLAYERS:
+    summed = component == "residual" and squashed(own) in (*_SUBLAYERS, *_IN_SUMS)
+    normed = component in ("layer_norm", "rms_norm") and squashed(own) in _SUBLAYERS
+    if not (summed or normed):
         return None
     source = torch.Generator().manual_seed(0)
     x = torch.randn(2, 5, SIZES.d_model, generator=source)
@@ -41,8 +51,11 @@ def left_out(
         with undisturbed():
             plain, negated = (thing(**{**values, own: f})(x) for f in (nn.Identity(), _Negated()))
         is_behind = plain.shape == x.shape and torch.equal(plain, -negated)
+        is_summed = summed and plain.shape == x.shape and not torch.equal(plain, negated)
     except Exception:  # code that a user wrote may raise anything
         return None
+    if summed:
+        return SUBLAYER if is_summed and not is_behind else None
     return LEFT_OUT if is_behind and bool(plain.any()) else None
 
 

@@ -40,7 +40,8 @@ from attentest_spec.torch import DTYPES, Recipe, TorchBackend
 COMPONENT = "rotary"
 
 _NAMES = re.compile(
-    r"(?!.*(head.*attention|attentionwith))(.*(rotary|rope)"
+    r"(?!.*(head.*attention|(attention|attn|mha|gqa|mqa|mla)with|(attention|attn)(rope|rotary)$))"
+    r"(.*(rotary|rope)"
     r"(?!.*(attention|attn|mha|mqa|gqa|mla|block|layer|model|config)).*"
     r"|.*freqscis)"
 )

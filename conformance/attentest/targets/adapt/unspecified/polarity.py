@@ -4,11 +4,16 @@ A mask that hides other keys than it marks, hides one in part or in some heads, 
 queries, still shows which entries hide. Where it does not, nothing says what is meant.
 """
 
-from collections.abc import Sequence
+import sys
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
+from types import FrameType
+from typing import Any
 
 import torch
 from torch import Tensor
+from torch.overrides import TorchFunctionMode
 
 from attentest.targets.adapt.adapter import Adapter
 from attentest.targets.adapt.code import Code
@@ -201,15 +206,66 @@ def demand_polarity(code: Code, probe: Probe, adapter: Adapter, reading: Reading
         if _is_shown(probe, replace(adapter, causal=False), slot, style):
             continue
         place = f"{own}:" * (len(slots) > 1)
+        filled = _weak_fill(probe, replace(adapter, causal=False), slot, style)
         without = "" if adapter.needs_mask else f", and --give {own}=None judges it without it"
         raise Unmeant(
             f"Nothing says what an entry of the {own} of {code.name} means: it changes the output, "
             f"and hides no key of those that a probing call marks, neither as one that says what "
-            f"may be attended nor as one that says what is hidden. Say which one is meant: "
+            f"may be attended nor as one that says what is hidden. {filled}Say which one is meant: "
             f"--set mask={place}keep or --set mask={place}blocks (in Python: mask='{place}keep')"
             f"{without}."
         )
     demand_agreement(code, adapter, reading)
+
+
+class _Fills(TorchFunctionMode):
+    """Notes the numbers that masked scores are filled with, each with its line."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: dict[str, float] = {}
+
+    def __torch_function__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
+    ) -> Any:
+        """Note the number where `func` fills by a mask."""
+        if getattr(func, "__name__", "") in ("masked_fill", "masked_fill_"):
+            value = (kwargs or {}).get("value", args[2] if len(args) > 2 else None)
+            place = next(filter(None, map(_place, _frames())), "")
+            if isinstance(value, int | float) and place:
+                self.found[place] = float(value)
+        return func(*args, **(kwargs or {}))
+
+
+def _frames() -> Iterator[FrameType]:
+    frame = sys._getframe(2)
+    while frame is not None:
+        yield frame
+        frame = frame.f_back  # type: ignore[assignment]  # the outermost has none
+
+
+def _place(frame: FrameType) -> str:
+    """Return the file and line of a frame, "" for one of torch or of an installed package."""
+    path = Path(frame.f_code.co_filename)
+    return "" if {"torch", "site-packages"} & {*path.parts} else f"{path.name}:{frame.f_lineno}"
+
+
+_HIDES = -50.0
+"""A number that hides a key where it is added to usual scores, or put in their place."""
+
+
+def _weak_fill(probe: Probe, adapter: Adapter, slot: str, style: Style) -> str:
+    """Return a sentence on a number that masked scores get and that hides nothing, "" for none."""
+    number = keys_of(adapter, slot, 5)
+    keep = _mask(style, probe, adapter, slot, number)
+    fills = _Fills()
+    with fills:
+        probe.called(adapter, {**probe.given(adapter, keys=number), _asked(slot): keep})
+    weak = [(place, value) for place, value in fills.found.items() if value > _HIDES]
+    if not weak:
+        return ""
+    place, value = weak[0]
+    return f"What it marks is filled with {value:g} ({place}), which hides no key. "
 
 
 def _is_said(code: Code, adapter: Adapter, reading: Reading, own: str) -> bool:

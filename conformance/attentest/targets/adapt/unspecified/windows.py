@@ -80,7 +80,12 @@ def with_window_left(
     left = _without_window(made)
     if "window" in left.known or _counted(code, probe, adapter, reading):
         return code, probe
-    return replace(code, construction=left, build=left), _built(probe, left(SIZES))
+    try:
+        with probing.undisturbed():
+            built = left(SIZES)
+    except Exception:  # settings without a default, or code that a user wrote
+        return code, probe
+    return replace(code, construction=left, build=left), _built(probe, built)
 
 
 def _without_window(made: Construction) -> Construction:
@@ -91,7 +96,7 @@ def _without_window(made: Construction) -> Construction:
         if isinstance(one.value, Construction):
             inner = _without_window(one.value)
             kept[own] = Filling(f"({inner.words})", inner, inner.known)
-        elif one.settles != {"window"} or is_required(arguments[own]):
+        elif one.settles != {"window"} or (own in arguments and is_required(arguments[own])):
             kept[own] = one
     return replace(made, fillings=kept)
 

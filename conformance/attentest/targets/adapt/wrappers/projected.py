@@ -62,7 +62,7 @@ WITHOUT_OUTPUT = (
 def has_three_projections(module: Any) -> bool:
     """Say whether all that `module` holds are three projections of the width of a probe.
 
-    They may be packed into one parameter.
+    They may be packed into one parameter, or each be one of a head.
     """
     if not isinstance(module, nn.Module):
         return False
@@ -71,7 +71,7 @@ def has_three_projections(module: Any) -> bool:
     square = SIZES.d_model**2
     rest = {one.numel() % SIZES.d_model for one in vectors}
     return (
-        len(matrices) <= 3
+        (len(matrices) <= 3 or len(matrices) == 3 * SIZES.heads)
         and sum(one.numel() for one in matrices) == 3 * square
         and len(vectors) in (0, len(matrices))
         and rest <= {0}

@@ -4,6 +4,7 @@ from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 from torch import nn
+from torch.nn.parameter import is_lazy
 
 from attentest.results.text import summary
 from attentest.targets.adapt.probing import undisturbed
@@ -28,7 +29,8 @@ def failure_at(
         return summary(failure, 160)
     if not isinstance(module, nn.Module):
         return f"it makes a {type(module).__name__}, and no torch.nn.Module"
-    shapes = [set(one.shape) for one in module.parameters() if one.dim() > 1]
+    held = [one for one in module.parameters() if not is_lazy(one)]  # as of `nn.LazyLinear`
+    shapes = [set(one.shape) for one in held if one.dim() > 1]
     if {sizes.target_vocabulary, sizes.d_model} not in shapes:
         return f"it holds no table of {sizes.target_vocabulary} tokens by {sizes.d_model}"
     missing = [one for one in needed if one not in known]
@@ -39,7 +41,7 @@ def failure_at(
     if flat and "layers" in needed:
         return f"a third layer adds no parameters{words_on_one_layer(deeper, layers=3)}"
     wide = [one for one in shapes if one & {sizes.d_ff, 2 * sizes.d_ff}]
-    packed = any(one.dim() > 2 for one in module.parameters())  # as those of all experts are
+    packed = any(one.dim() > 2 for one in held)  # as those of all experts are
     if "d_ff" in known and len(wide) < 2 and not packed:  # one may be a table of positions
         return NO_INNER
     return ""
