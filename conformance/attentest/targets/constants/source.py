@@ -16,8 +16,8 @@ class Constants(ast.NodeTransformer):
 
     A number has a name where a file or a class assigns it, where it is a default, a keyword, a
     value in a dictionary, an attribute of self, or the default of an option of a command; the
-    second argument of torch's own layers is called nhead. Values without a keyword have the names
-    of the arguments, where a class of the file is called. How often a list of modules repeats one
+    second argument of torch's own layers is called nhead, that of its stacks num_layers. Values
+    without a keyword have the names of the arguments, where a class of the file is called. How often a list of modules repeats one
     of the classes of a file, by a loop or written out, is called layers_in_a_list.
     """
 
@@ -172,6 +172,9 @@ class Constants(ast.NodeTransformer):
         layers = ("MultiheadAttention", "TransformerEncoderLayer", "TransformerDecoderLayer")
         if called in layers and len(node.args) > 1:
             node.args[1] = self.number("nhead", node.args[1])
+        stacks = ("nn.TransformerEncoder", "nn.TransformerDecoder")
+        if ast.unparse(node.func) in stacks and len(node.args) > 1:
+            node.args[1] = self.number("num_layers", node.args[1])
         return self.generic_visit(node)
 
 

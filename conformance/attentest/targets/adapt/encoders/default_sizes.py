@@ -242,7 +242,7 @@ def with_heads_of_code(thing: Any, reading: Reading, built: Construction) -> Con
     if "heads" in built.known:
         return None
     found = constants_of(thing, "encoder", reading, built, is_called=False)
-    return built.with_constants(found) if found else None
+    return built.with_constants({**built.constants, **found}) if found else None
 
 
 def buildable(built: Construction) -> Construction:

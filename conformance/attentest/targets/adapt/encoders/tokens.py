@@ -37,7 +37,7 @@ from attentest.targets.adapt.encoders.shared_layers import (
     with_own_layers,
 )
 from attentest.targets.adapt.encoders.wrapping import Wrapping, is_list, path_of
-from attentest.targets.adapt.limits import demand_least_width
+from attentest.targets.adapt.limits import Narrow, demand_least_width
 from attentest.targets.adapt.parameters.building import DISTINCT, RATIOS, inner_widths
 from attentest.targets.adapt.parameters.stacks import Layers, lists_of_layers
 from attentest.targets.adapt.parameters.units import Unit, squeezed, units
@@ -116,10 +116,11 @@ def token_encoder(thing: Any, reading: Reading, name: str = "") -> Code | None:
         return found.of_features(thing, own) or of_rows(found, thing, own)
     try:
         return found.code(thing, own)
-    except Uncalled as question:
+    except (Uncalled, Narrow) as question:
         built = default_sizes.with_heads_of_code(thing, asked, found.built)
         if built is None or (other := _Found._of(built, asked)) is None:
-            if (rows := of_rows(found, thing, own, question.lengths)) is not None:
+            fixed = getattr(question, "lengths", None)
+            if fixed is not None and (rows := of_rows(found, thing, own, fixed)) is not None:
                 return rows
             raise
     return other.code(thing, own)
