@@ -1,6 +1,7 @@
 """Numbers of layers that code has where no argument says them: those that its stacks follow."""
 
 from collections.abc import Callable, Mapping
+from itertools import pairwise
 from operator import attrgetter
 from typing import Any
 
@@ -46,7 +47,7 @@ def _may_count(own: str, value: Any) -> bool:
 def is_deeper_by_layers(build: Callable[..., Any]) -> bool:
     """Say whether what `build` makes holds as many more parameters with each further layer."""
     counts = _counts(build)
-    steps = {b - a for a, b in zip(counts, counts[1:], strict=False)}
+    steps = {b - a for a, b in pairwise(counts)}
     return len(steps) == 1 and min(steps) > 0
 
 

@@ -17,8 +17,9 @@ class Constants(ast.NodeTransformer):
     A number has a name where a file or a class assigns it, where it is a default, a keyword, a
     value in a dictionary, an attribute of self, or the default of an option of a command; the
     second argument of torch's own layers is called nhead, that of its stacks num_layers. Values
-    without a keyword have the names of the arguments, where a class of the file is called. How often a list of modules repeats one
-    of the classes of a file, by a loop or written out, is called layers_in_a_list.
+    without a keyword have the names of the arguments, where a class of the file is called. How
+    often a list of modules repeats one of the classes of a file, by a loop or written out, is
+    called layers_in_a_list.
     """
 
     listed = "layers_in_a_list"
