@@ -28,7 +28,7 @@ from attentest.targets.adapt.encoders.inputs.open_lengths import demand_open
 from attentest.targets.adapt.encoders.leaving import demand_output, options_of_output
 from attentest.targets.adapt.encoders.mixing import Mixed, demand_separate_samples
 from attentest.targets.adapt.encoders.pooling import pooling_of
-from attentest.targets.adapt.encoders.rows.reading import of_images, of_rows
+from attentest.targets.adapt.encoders.rows.reading import OfImages, of_images, of_rows
 from attentest.targets.adapt.encoders.rows.shapes import takes_images
 from attentest.targets.adapt.encoders.seen import Uncalled
 from attentest.targets.adapt.encoders.shared_layers import (
@@ -36,6 +36,7 @@ from attentest.targets.adapt.encoders.shared_layers import (
     with_one_layer,
     with_own_layers,
 )
+from attentest.targets.adapt.encoders.widths import with_widths
 from attentest.targets.adapt.encoders.wrapping import Wrapping, is_list, path_of
 from attentest.targets.adapt.limits import Narrow, demand_least_width
 from attentest.targets.adapt.parameters.building import DISTINCT, RATIOS, inner_widths
@@ -55,15 +56,6 @@ _IN_LAYERS = (
 
 _MORE = 3
 """The most rows that a table has besides those of the vocabulary: for padding and a mask."""
-_OF_IMAGES = (
-    "{0} takes images, and its layers are what can be judged of it: no call with images of the "
-    "usual sizes showed how they get their rows. Name the class of its layers, {1}, or of its "
-    "encoder."
-)
-
-
-class OfImages(Unclear):
-    """Images make the rows of the layers, and no usual ones showed how."""
 
 
 def stack_of(thing: Any, reading: Reading, name: str) -> Code | None:
@@ -109,7 +101,7 @@ def token_encoder(thing: Any, reading: Reading, name: str = "") -> Code | None:
         return images
     is_model = "model" in (said, component_suggested(own)) or own.lower().endswith("vit")
     if not found.tables and found.alone and is_model and takes_images(thing):
-        raise OfImages(_OF_IMAGES.format(own, found.layer))
+        raise OfImages.by(own, found.layer)
     if not found.tables and found.alone:
         if said == "model":
             return code_of(thing, asked, own)
@@ -172,12 +164,12 @@ class _Found:
 
         One layer for all depths is a list of them too, where assumptions are allowed.
         """
+        side = _SIDES[reading.component == "decoder"]
         try:
             with undisturbed():
-                side = _SIDES[reading.component == "decoder"]
                 built = with_inputs(default_sizes.built_of(thing, side, reading), reading)
         except Exception:  # code that a user wrote may raise anything: it is no encoder then
-            return None
+            return None if reading.strict else cls._of_widths(thing, side, reading)
         if (found := cls._of(built, reading)) is not None or reading.strict:
             return found
         shared = (cls._of(one, reading) for one in with_own_layers(built))
@@ -190,7 +182,13 @@ class _Found:
         left = default_sizes.with_size_left(thing, side, reading, built)
         tried = (default_sizes.buildable(one) for one in chain(named, left))
         sized = [one for each in tried if (one := cls._of(each, reading)) is not None]
-        return sized[0] if len(sized) == 1 else None
+        return sized[0] if len(sized) == 1 else cls._of_widths(thing, side, reading)
+
+    @classmethod
+    def _of_widths(cls, thing: Any, side: str, reading: Reading) -> "_Found | None":
+        """Return `thing` with the two widths that give layers and a table; None for none of them."""
+        tried = (cls._of(one, reading) for one in with_widths(thing, side, reading))
+        return next((one for one in tried if one is not None and one.tables), None)
 
     @classmethod
     def _of(cls, built: Construction, reading: Reading) -> "_Found | None":
