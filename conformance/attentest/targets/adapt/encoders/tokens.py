@@ -186,7 +186,7 @@ class _Found:
 
     @classmethod
     def _of_widths(cls, thing: Any, side: str, reading: Reading) -> "_Found | None":
-        """Return `thing` with the two widths that give layers and a table; None for none of them."""
+        """Return `thing` with the two widths that give layers and a table, None for no such."""
         tried = (cls._of(one, reading) for one in with_widths(thing, side, reading))
         return next((one for one in tried if one is not None and one.tables), None)
 
