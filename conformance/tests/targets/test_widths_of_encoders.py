@@ -48,8 +48,10 @@ CLAUSES = "encoder.formula", "encoder.depth-counts"
     [
         (),
         (("feature_size", "wide"), ("hidden_size=384", "deep=384"), ("hidden_size", "deep")),
-        (("feature_size=96", "feature_size"), ("hidden_size=384", "hidden_size"), ("=4", ""))
-        + (("=2", ""),),
+        (
+            *(("feature_size=96", "feature_size"), ("hidden_size=384", "hidden_size")),
+            *(("=4", ""), ("=2", "")),
+        ),
     ],
 )
 def test_widths_whose_names_say_otherwise_are_those_of_the_layers(
