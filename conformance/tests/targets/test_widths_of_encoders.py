@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from mistaken_code import adapted, asked_or_broken, broken, edited
 
-from attentest.targets.adapt.encoders.widths import with_widths
+from attentest.targets.adapt.encoders.sizes.widths import with_widths
 from attentest.targets.adapt.reading import Reading
 
 ENCODER = """

@@ -39,6 +39,13 @@ class Constants(ast.NodeTransformer):
         self.found.setdefault(name, node.value)
         return ast.copy_location(ast.Constant(self.values.get(name, node.value)), node)
 
+    def visit_Constant(self, node: ast.Constant) -> ast.AST:
+        """Look at a number that is a size wherever it is written: 512 is called number_512."""
+        name = f"number_{node.value}" if type(node.value) is int else ""
+        if name not in self.values:
+            return node
+        return ast.copy_location(ast.Constant(self.values[name]), node)
+
     def repeated(self, nodes: list[ast.expr]) -> list[ast.expr]:
         """Return the items of a list of modules with another number of those that are equal."""
         made: list[ast.expr] = []
