@@ -110,9 +110,9 @@ def token_encoder(thing: Any, reading: Reading, name: str = "") -> Code | None:
     try:
         return found.code(thing, own)
     except (Uncalled, Narrow) as question:
-        for one in with_sizes_of_code(thing, asked, found.built):
+        for sized in with_sizes_of_code(thing, asked, found.built):
             with suppress(Unclear):
-                if (other := _Found._of(one, asked)) is not None:
+                if (other := _Found._of(sized, asked)) is not None:
                     return other.code(thing, own)
         fixed = getattr(question, "lengths", None)
         if fixed is not None and (rows := of_rows(found, thing, own, fixed)) is not None:
