@@ -18,6 +18,7 @@ from attentest.targets.models.size_names import size_by_words
 from attentest.targets.signatures import constructor_arguments
 
 _SAID = "assumed that {} is the width of the model and {} the inner one: its layers are so wide"
+_INNER = "assumed that {} is the inner width: its layers are so wide"
 _MOST = 4
 """The largest number of arguments that may be one of the widths."""
 _WIDTHS = ("d_model", "d_ff")
@@ -33,16 +34,16 @@ def with_widths(thing: Any, component: str, reading: Reading) -> Iterator[Constr
         return
     free = [own for own, one in constructor_arguments(thing).items() if _may_be_width(own, one)]
     said = {*reading.arguments} & {*_WIDTHS} or {*reading.given} & {*free}
-    if said or not 1 < len(free) <= _MOST:
+    if said or len(free) > _MOST:
         return
-    for pair in permutations(free, 2):
-        arguments = {**reading.arguments, **dict(zip(_WIDTHS, pair, strict=True))}
+    for pair in [*permutations(free, 2), *((one,) for one in free)]:
+        widths = _WIDTHS[-len(pair) :]  # the one of vectors that are handed in may be that of rows
+        arguments = {**reading.arguments, **dict(zip(widths, pair, strict=True))}
         with suppress(Unclear):
             asked = replace(reading, arguments=arguments)
             built = default_sizes.built_of(thing, component, asked)
-            yield replace(
-                built, remark="; ".join(filter(None, (built.remark, _SAID.format(*pair))))
-            )
+            words = (_SAID if len(pair) > 1 else _INNER).format(*pair)
+            yield replace(built, remark="; ".join(filter(None, (built.remark, words))))
 
 
 def _may_be_width(own: str, parameter: inspect.Parameter) -> bool:
