@@ -186,13 +186,32 @@ class Constants(ast.NodeTransformer):
         return self.generic_visit(node)
 
 
+LACKING = 64
+"""A number in the place of one that a file does not have where it is imported."""
+
+
+def keys_of_files(tree: ast.Module) -> list[str]:
+    """Return the keys that constructors look up where they load a file of settings themselves."""
+    loads = ("safe_load", "full_load", "load", "loads")
+    found: list[str] = []
+    for made in ast.walk(tree):
+        nodes = list(ast.walk(made)) if isinstance(made, ast.FunctionDef) else []
+        calls = [one.func for one in nodes if isinstance(one, ast.Call)]
+        names = [(ast.unparse(one).partition(".")[0], getattr(one, "attr", "")) for one in calls]
+        if any(a in ("yaml", "json", "toml", "tomllib") and b in loads for a, b in names):
+            slices = [one.slice for one in nodes if isinstance(one, ast.Subscript)]
+            keys = [one.value for one in slices if isinstance(one, ast.Constant)]
+            found += [one for one in keys if type(one) is str]
+    return found
+
+
 def computed_numbers(tree: ast.Module, held: dict[str, Any]) -> dict[str, Any]:
     """Return the numbers that a file gets from calls, attributes and keys, as from `len(words)`.
 
     `held` are the names of its module. Those that follow from other numbers of it are none. Of a
     dictionary that a call returns, as of one in a file, numbers are found whose keys are written.
     """
-    found: dict[str, Any] = {}
+    found: dict[str, Any] = dict.fromkeys(keys_of_files(tree), LACKING)
     reads = (ast.Call, ast.Attribute, ast.Subscript)
     opened = [one for node in tree.body if isinstance(node, ast.With) for one in node.body]
     assigned = [one for one in [*tree.body, *opened] if isinstance(one, ast.Assign)]
@@ -257,7 +276,3 @@ def _globals(code: CodeType) -> Iterator[str]:
     for inner in code.co_consts:
         if isinstance(inner, CodeType):
             yield from _globals(inner)
-
-
-LACKING = 64
-"""A number in the place of one that a file does not have where it is imported."""
