@@ -127,18 +127,21 @@ def _fields_written(
 ) -> Mapping[str, Any]:
     """Return the attributes that the constructor of `cls` assigns plain values, or may assign.
 
-    There are none where one of the fields `read` is made of an argument alone.
+    There are none where it does not assign all fields that are `read`, or makes one of arguments.
     """
     found: dict[str, Any] = {}
+    others: set[str] = set()
     for one in ast.walk(code_tree(cls.__init__)):
         match one:
             case ast.Assign(targets=[ast.Attribute(attr=own)], value=value):
-                if isinstance(value, ast.Name) and value.id in arguments and own in read:
-                    return {}
                 values = [value.body, value.orelse] if isinstance(value, ast.IfExp) else [value]
                 plain = [held.value for held in values if isinstance(held, ast.Constant)]
-                found |= {own: plain[0]} if plain else {}
-    return _plain(found)
+                names = {held.id for held in ast.walk(value) if isinstance(held, ast.Name)}
+                if plain:
+                    found[own] = plain[0]
+                elif not names & {*arguments}:
+                    others.add(own)
+    return _plain(found) if {*read} <= found.keys() | others else {}
 
 
 def _alike(found: Sequence[MadeSettings]) -> MadeSettings:

@@ -2,6 +2,7 @@
 
 import ast
 import inspect
+import re
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
@@ -52,10 +53,13 @@ def _may_be_width(own: str, parameter: inspect.Parameter) -> bool:
     if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD) or name in CLASSES:
         return False
     is_number = type(default) is int and default > 1
-    if not (is_number or (default is parameter.empty and parameter.annotation in _NUMBERS)):
+    is_open = default is parameter.empty and (
+        parameter.annotation in (int, "int") or _OF_WIDTH.search(name) is not None
+    )
+    if not (is_number or is_open):
         return False
     named = {size for size, names in SIZES.items() if name in names} | {size_by_words(name, "")}
     return name in (*WIDTH, *INNER) or not named - {"", None, *_WIDTHS}
 
 
-_NUMBERS = (int, "int", inspect.Parameter.empty)
+_OF_WIDTH = re.compile(r"dim|size|width|hid|feat|emb|unit|channel|inner|wide|state|model|ff|mlp")
