@@ -108,3 +108,15 @@ def test_words_of_another_script_end_a_phrase(words: str) -> None:
     assert "blocks" not in meanings
     plain, source = meanings_by_words("attention_mask", "attention_mask: 1 is padding")
     assert (plain, source) == (("blocks",), "documentation")
+
+
+@pytest.mark.parametrize(
+    ("words", "meaning"),
+    [
+        ("mask: positions where mask == 0 are filled with -inf before the softmax", "keep"),
+        ("mask: positions where mask == 1 are set to -inf", "blocks"),
+        ("mask: float mask with -inf at hidden positions", "additive"),
+    ],
+)
+def test_numbers_that_are_filled_with_minus_infinity_are_hidden(words: str, meaning: str) -> None:
+    assert meanings_by_words("mask", words)[0][0] == meaning
