@@ -45,6 +45,7 @@ from attentest.targets.adapt.parameters.stacks import Layers, lists_of_layers
 from attentest.targets.adapt.parameters.units import Unit, squeezed, units
 from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.adapt.reading import Reading, Unclear
+from attentest.targets.comments import words_on
 from attentest_spec import Sizes
 from attentest_spec.choices import Value
 
@@ -324,7 +325,9 @@ class _Found:
         """Return `inner` as code, called with `signature` or with its own."""
         called = inner(self.module, self.sizes)
         own = self.module.get_submodule(inner.path)
-        parts = (thing.__doc__, inspect.getdoc(type(own).forward))
+        is_torch = type(own).__module__.startswith("torch.")
+        words = inspect.getdoc if is_torch else words_on
+        parts = (thing.__doc__, words(type(own).forward))
         where = inner.path or self.path
         return Code(
             name,
