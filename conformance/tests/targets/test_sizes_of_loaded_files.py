@@ -64,3 +64,11 @@ def test_keys_of_no_numbers_are_no_sizes(tmp_path: Path) -> None:
     own.write_text(edited(SOURCE, ('settings["n_layers"]', '2 if settings["kind"] else 3')))
     tagger = vars(module_of(f"{own}:Tagger"))["Tagger"]
     assert {*numbers_read(tagger)} == {"d_model", "n_heads", "d_ff"}
+
+
+def test_settings_that_a_script_loads_are_no_sizes_of_a_class(tmp_path: Path) -> None:
+    own = _written(tmp_path) / "own.py"
+    script = "\n\ndef main():\n    settings = json.load(open('settings.json'))['n_heads']\n"
+    own.write_text(edited(SOURCE, ('settings["n_heads"]', "4")) + script)
+    tagger = vars(module_of(f"{own}:Tagger"))["Tagger"]
+    assert {*numbers_read(tagger)} == {"d_model", "n_layers", "d_ff"}

@@ -195,7 +195,8 @@ def keys_of_files(tree: ast.Module) -> list[str]:
     loads = ("safe_load", "full_load", "load", "loads")
     found: list[str] = []
     for made in ast.walk(tree):
-        nodes = list(ast.walk(made)) if isinstance(made, ast.FunctionDef) else []
+        is_own = isinstance(made, ast.FunctionDef) and made.name == "__init__"
+        nodes = list(ast.walk(made)) if is_own else []
         calls = [one.func for one in nodes if isinstance(one, ast.Call)]
         names = [(ast.unparse(one).partition(".")[0], getattr(one, "attr", "")) for one in calls]
         if any(a in ("yaml", "json", "toml", "tomllib") and b in loads for a, b in names):
