@@ -131,7 +131,7 @@ def _fields_written(
     """
     found: dict[str, Any] = {}
     others: set[str] = set()
-    for one in ast.walk(code_tree(cls.__init__)):
+    for one in ast.walk(code_tree(vars(cls).get("__init__"))):
         match one:
             case ast.Assign(targets=[ast.Attribute(attr=own)], value=value):
                 values = [value.body, value.orelse] if isinstance(value, ast.IfExp) else [value]
