@@ -1,5 +1,6 @@
 """Documentation of code, and comments that say what an argument of a call means."""
 
+import ast
 import inspect
 import io
 import re
@@ -25,7 +26,7 @@ def comments_on_masks(call: Callable[..., Any]) -> Iterator[str]:
 
     They are where the argument is declared, or where it is asked whether it is given, or begin
     with its name before the first statement: what follows further code may be about the contrary
-    of the mask.
+    of the mask. Those on a mask of that name in the script around it are read, too.
     """
     try:
         source = inspect.getsource(call)
@@ -42,6 +43,30 @@ def comments_on_masks(call: Callable[..., Any]) -> Iterator[str]:
         yield from (f"{own}: {said}" for own in masks if _introduces(code, own))
         if not code and token.start < first:
             yield from (said for own in masks if re.match(rf"{re.escape(own)}\b\W", said))
+    for own in masks:
+        yield from (f"{own}: {said}" for said in _at_assignments(call, own))
+
+
+def _at_assignments(call: Callable[..., Any], own: str) -> Iterator[str]:
+    """Yield what comments say of a mask `own` that the script around `call` makes to call it with.
+
+    They are in the line of the assignment, or alone in the one above it.
+    """
+    home = inspect.getmodule(call)
+    try:
+        source = inspect.getsource(home) if home is not None else ""
+        body = ast.parse(source).body
+    except (OSError, TypeError, SyntaxError):
+        return
+    lines = source.splitlines()
+    inside = [one for node in body if isinstance(node, ast.If) for one in node.body]
+    for node in [*body, *inside]:
+        if not isinstance(node, ast.Assign) or ast.unparse(node.targets[0]) != own:
+            continue
+        above = lines[node.lineno - 2].strip() if node.lineno > 1 else ""
+        behind = lines[node.lineno - 1].partition("#")[2]
+        held = (behind, above.lstrip("# ") if above.startswith("#") else "")
+        yield from (one.strip() for one in held if _VALUE.search(one))
 
 
 def _first_statement(tokens: list[tokenize.TokenInfo]) -> tuple[int, int]:

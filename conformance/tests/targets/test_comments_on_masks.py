@@ -10,6 +10,7 @@ from attentest.targets.adapt.masks import meanings_by_words
 from attentest.targets.comments import comments_on_masks
 from attentest.targets.models.combining import demand_documented_masks
 from attentest.targets.models.forms import Form
+from attentest.targets.resolve import module_of
 
 CODE = """
 import torch
@@ -108,3 +109,36 @@ def test_words_of_another_script_end_a_phrase(words: str) -> None:
     assert "blocks" not in meanings
     plain, source = meanings_by_words("attention_mask", "attention_mask: 1 is padding")
     assert (plain, source) == (("blocks",), "documentation")
+
+
+@pytest.mark.parametrize(
+    ("words", "meaning"),
+    [
+        ("mask: positions where mask == 0 are filled with -inf before the softmax", "keep"),
+        ("mask: positions where mask == 1 are set to -inf", "blocks"),
+        ("mask: float mask with -inf at hidden positions", "additive"),
+    ],
+)
+def test_numbers_that_are_filled_with_minus_infinity_are_hidden(words: str, meaning: str) -> None:
+    assert meanings_by_words("mask", words)[0][0] == meaning
+
+
+SCRIPT = (
+    CODE
+    + """
+
+if __name__ == "__main__":
+    x = torch.randn(2, 5, 16)
+    # 1 for real tokens, 0 for padding
+    mask = torch.ones(2, 5)
+    print(SelfAttention(16, 2)(x, mask))
+"""
+)
+
+
+def test_comments_on_a_mask_that_the_script_makes_count(tmp_path: Path) -> None:
+    (tmp_path / "own.py").write_text(SCRIPT.replace(", True = real token", ""))
+    attention = vars(module_of(f"{tmp_path / 'own.py'}:SelfAttention"))["SelfAttention"]
+    said = list(comments_on_masks(attention.forward))
+    assert said == ["mask: 1 for real tokens, 0 for padding"]
+    assert meanings_by_words("mask", said[0])[0] == ("keep",)

@@ -22,6 +22,7 @@ from attentest.targets.adapt.assumptions.randomness import is_random_in_training
 from attentest.targets.adapt.code import Code
 from attentest.targets.adapt.components import squashed
 from attentest.targets.adapt.construction import Construction
+from attentest.targets.adapt.fillings import STACKS
 from attentest.targets.adapt.names import MASKS
 from attentest.targets.adapt.parameters.degenerate import with_numbers
 from attentest.targets.adapt.parameters.inner_widths import (
@@ -32,6 +33,7 @@ from attentest.targets.adapt.parameters.inner_widths import (
 )
 from attentest.targets.adapt.probing import SIZES, Probe, undisturbed
 from attentest.targets.adapt.reading import Uncallable, Unclear, own_recipe
+from attentest.targets.constants.layers import demand_layers
 from attentest.targets.constants.widths import has_constant_width
 from attentest.targets.kernels import demand_runnable
 from attentest.targets.precisions import precisions_of
@@ -70,13 +72,17 @@ def _abstract(code: Code) -> str:
     return f"{code.name} is abstract, without code for {missing}: name a class made of it{other}."
 
 
+class Narrow(Unclear):
+    """Code that cannot be built at the width of the smallest examples; its text is the question."""
+
+
 def demand_least_width(build: Callable[[Sizes], Any], sizes: Sizes, name: str, parts: str) -> None:
-    """Raise Unclear where `build` raises at a width of 2; `parts` says what else can be named."""
+    """Raise Narrow where `build` raises at a width of 2; `parts` says what else can be named."""
     try:
         with undisturbed():
             build(sizes.but(d_model=2, heads=1))
     except Exception as failure:  # code that a user wrote may raise anything
-        raise Unclear(
+        raise Narrow(
             f"{name} cannot be built at a width of 2, as examples need it "
             f"({summary(failure, 120)}): name {parts}."
         ) from failure
@@ -85,12 +91,12 @@ def demand_least_width(build: Callable[[Sizes], Any], sizes: Sizes, name: str, p
 def least_width(build: Callable[[Sizes], Any], sizes: Sizes, name: str, parts: str) -> int:
     """Return the smallest even width at which `build` does not raise, 1 for that of examples.
 
-    Raises Unclear, as :func:`demand_least_width`, where that is more than 8: a table of sines may
+    Raises Narrow, as :func:`demand_least_width`, where that is more than 8: a table of sines may
     divide by the number of its frequencies less one.
     """
     try:
         demand_least_width(build, sizes, name, parts)
-    except Unclear:
+    except Narrow:
         for width in (4, 6, 8):
             with suppress(Exception), undisturbed():  # code that a user wrote may raise anything
                 build(sizes.but(d_model=width, heads=1))
@@ -111,8 +117,11 @@ def limits_of(
     is_set = sets_inner_width(code, probe, table)
     inner = InnerWidth() if is_set else fixed_inner(code, probe, table)
     made = code.construction
+    has_one_layer = made is not None and made.has_one_layer
+    if code.component in STACKS and "layers" not in known and not has_one_layer:
+        demand_layers(code.build, code.name)
     return Limits(
-        layers=1 if made is not None and made.has_one_layer else None,
+        layers=1 if has_one_layer else None,
         heads=1 if one_head else None,
         fewest_heads=2 if several else 1,
         precisions=_precisions(code, adapter),

@@ -213,7 +213,8 @@ _HIDDEN = (
     r"(not (be )?(attend|allow|visible|valid|(seen|look|see)\b)|cannot (attend|(look|see)\b)"
     r"|unseen|(nobody|nothing|none|no \w+) (may|can) (attend|look|see)\b"
     r"|mask(ed|s)?(?! (will|may|can) be broadcast) (out|position|key|token)?|block|ignor"
-    r"|masked\b|masking\b(?! \w)|hidden|hide|pad|prevent|forbid|exclude)"
+    r"|masked\b|masking\b(?! \w)|hidden|hide|pad|prevent|forbid|exclude"
+    r"|(filled|replaced|set) (with|to|by) (a )?(-\s*(inf|1e)|(large|very) negative|minus inf))"
 )
 _UNHIDDEN = r"\b(not|non|un)[- ]?(be )?(mask|pad|block|ignor|hidden|exclud)\w*"
 _ADDITIVE = r"\badditive\b|added to (the )?(attention )?(scores|logits)|-\s*inf"

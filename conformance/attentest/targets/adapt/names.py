@@ -193,7 +193,8 @@ SIZES: Mapping[str, Sequence[str]] = {
         "maxlen maxlength maxseqlen maxseqlength maxpositionembeddings blocksize contextlength "
         "seqlen ctxlen nctx maxpositions numpositions maxsequencelength npositions "
         "sequencelength maxtokens contextsize contextlen maximumlength maximumpositionembeddings "
-        "maxt tmax maxtimesteps qlen lenseq lensequence lengthseq lenmax lencontext maxlenseq"
+        "maxt tmax maxtimesteps qlen lenseq lensequence lengthseq lenmax lencontext maxlenseq "
+        "maxcontextlength maxcontextlen maxcontextsize maxcontext maxctx maxctxlen maxpos padsize"
     ),
     "source_vocabulary": words(
         "vocab vocabsize numembeddings nvocab srcvocab srcvocabsize sourcevocabsize "

@@ -18,11 +18,12 @@ from attentest.targets.adapt.construction import (
     copied_at,
     sizes_needed,
 )
-from attentest.targets.adapt.fillings import Filling, filling_of, fixed, head_width
+from attentest.targets.adapt.fillings import STACKS, Filling, filling_of, fixed, head_width
 from attentest.targets.adapt.names import SIZES as NAMES
 from attentest.targets.adapt.probing import SIZES, undisturbed
 from attentest.targets.adapt.reading import Contrary, Reading, Uncallable, Unclear, Uncovered
 from attentest.targets.constants.copies import SECONDS, numbers_named
+from attentest.targets.constants.layers import layers_of_code
 from attentest.targets.constants.numbers_read import (
     HEAD_WIDTH_CODE,
     contradiction,
@@ -110,7 +111,11 @@ def constants_of(
         for own, one in _fillings(read, component, reading, [*named]).items()
         if said or not _is_said(one, built)
     }
-    if not (given or any(_is_head_width(one) or one.settles & _SPLIT for one in found.values())):
+    if built is not None and not live:
+        rest = {own: value for own, value in named.items() if own not in reading.given}
+        found |= layers_of_code(rest, component, built, found)
+    sizes = _SPLIT | {"layers"} if component in STACKS else _SPLIT
+    if not (given or any(_is_head_width(one) or one.settles & sizes for one in found.values())):
         return {}
     found |= given
     _demand_constant_sizes(thing, found, built)
@@ -140,13 +145,16 @@ def _heads_in_calls(
     if "heads" in built.known or "heads" not in sizes_needed(component):
         return ""
     own = [one for one, value in named.items() if squashed(one) in NAMES["heads"] and value != 1]
-    return own[0] if len(own) == 1 and not (is_called and _is_built(built)) else ""
+    if len(own) != 1:
+        return ""
+    other = next((one for one in (8, 10) if one % named[own[0]]), 12)
+    return own[0] if not (is_called and _is_built(built, 12) and _is_built(built, other)) else ""
 
 
-def _is_built(built: Construction) -> bool:
+def _is_built(built: Construction, width: int) -> bool:
     try:
         with undisturbed():
-            built(SIZES)
+            built(SIZES.but(d_model=width))
     except Exception:  # code that a user wrote may raise anything
         return False
     return True

@@ -20,6 +20,7 @@ from attentest.targets.constants.source import (
     LACKING,
     Constants,
     computed_numbers,
+    keys_of_files,
     lacking,
     numbers_of_calls,
 )
@@ -275,8 +276,12 @@ COPIES_SOURCE = "\n".join(
         "from types import ModuleType",
         "from typing import Any, ClassVar",
         "",
+        f"LACKING = {LACKING}",
+        "",
         "",
         "",
     ]
-) + "\n\n".join(inspect.getsource(one) for one in (Constants, computed_numbers, Copies, copied))
+) + "\n\n".join(
+    inspect.getsource(one) for one in (Constants, keys_of_files, computed_numbers, Copies, copied)
+)
 """The classes and the function as code of their own."""

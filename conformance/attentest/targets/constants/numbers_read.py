@@ -15,7 +15,8 @@ from typing import Any
 from torch import nn
 
 from attentest.targets.constants.copies import Copies, is_running
-from attentest.targets.constants.source import LACKING, lacking
+from attentest.targets.constants.source import LACKING, keys_of_files, lacking
+from attentest.targets.constants.written import value_written
 
 _LOADS = ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_CLASSDEREF", "LOAD_FROM_DICT_OR_GLOBALS")
 _PARTS = ("LOAD_ATTR", "LOAD_METHOD", "LOAD_CONST")
@@ -24,14 +25,18 @@ _PARTS = ("LOAD_ATTR", "LOAD_METHOD", "LOAD_CONST")
 def numbers_read(thing: Callable[..., Any]) -> dict[str, float]:
     """Return the numbers that `thing` reads from its module, with those that its parts read.
 
-    A number is a name of the module, a key or an attribute of what has a name there, or an
-    attribute of a class of modules.
+    A number is a name of the module, a key or an attribute of what has a name there, an attribute
+    of a class of modules, or what a constructor looks up in a file of settings.
     """
     home = sys.modules.get(thing.__module__)
     if home is None or not getattr(home, "__file__", None):
         return {}
     reader = _Reader(Copies.folder(home))
     reader.follow(home, thing.__qualname__.partition(".")[0])
+    with suppress(OSError, SyntaxError, ValueError):
+        for key in keys_of_files(_parsed(Path(str(home.__file__)).read_bytes())):
+            written = value_written(thing, key)
+            _note(reader.found, key, written[0] if written is not None else None)
     return reader.found
 
 

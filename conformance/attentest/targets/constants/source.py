@@ -16,9 +16,10 @@ class Constants(ast.NodeTransformer):
 
     A number has a name where a file or a class assigns it, where it is a default, a keyword, a
     value in a dictionary, an attribute of self, or the default of an option of a command; the
-    second argument of torch's own layers is called nhead. Values without a keyword have the names
-    of the arguments, where a class of the file is called. How often a list of modules repeats one
-    of the classes of a file, by a loop or written out, is called layers_in_a_list.
+    second argument of torch's own layers is called nhead, that of its stacks num_layers. Values
+    without a keyword have the names of the arguments, where a class of the file is called. How
+    often a list of modules repeats one of the classes of a file, by a loop or written out, is
+    called layers_in_a_list.
     """
 
     listed = "layers_in_a_list"
@@ -37,6 +38,13 @@ class Constants(ast.NodeTransformer):
             return node
         self.found.setdefault(name, node.value)
         return ast.copy_location(ast.Constant(self.values.get(name, node.value)), node)
+
+    def visit_Constant(self, node: ast.Constant) -> ast.AST:
+        """Look at a number that is a size wherever it is written: 512 is called number_512."""
+        name = f"number_{node.value}" if type(node.value) is int else ""
+        if name not in self.values:
+            return node
+        return ast.copy_location(ast.Constant(self.values[name]), node)
 
     def repeated(self, nodes: list[ast.expr]) -> list[ast.expr]:
         """Return the items of a list of modules with another number of those that are equal."""
@@ -172,7 +180,30 @@ class Constants(ast.NodeTransformer):
         layers = ("MultiheadAttention", "TransformerEncoderLayer", "TransformerDecoderLayer")
         if called in layers and len(node.args) > 1:
             node.args[1] = self.number("nhead", node.args[1])
+        stacks = ("nn.TransformerEncoder", "nn.TransformerDecoder")
+        if ast.unparse(node.func) in stacks and len(node.args) > 1:
+            node.args[1] = self.number("num_layers", node.args[1])
         return self.generic_visit(node)
+
+
+LACKING = 64
+"""A number in the place of one that a file does not have where it is imported."""
+
+
+def keys_of_files(tree: ast.Module) -> list[str]:
+    """Return the keys that constructors look up where they load a file of settings themselves."""
+    loads = ("safe_load", "full_load", "load", "loads")
+    found: list[str] = []
+    for made in ast.walk(tree):
+        is_own = isinstance(made, ast.FunctionDef) and made.name == "__init__"
+        nodes = list(ast.walk(made)) if is_own else []
+        calls = [one.func for one in nodes if isinstance(one, ast.Call)]
+        names = [(ast.unparse(one).partition(".")[0], getattr(one, "attr", "")) for one in calls]
+        if any(a in ("yaml", "json", "toml", "tomllib") and b in loads for a, b in names):
+            slices = [one.slice for one in nodes if isinstance(one, ast.Subscript)]
+            keys = [one.value for one in slices if isinstance(one, ast.Constant)]
+            found += [one for one in keys if type(one) is str]
+    return found
 
 
 def computed_numbers(tree: ast.Module, held: dict[str, Any]) -> dict[str, Any]:
@@ -181,7 +212,7 @@ def computed_numbers(tree: ast.Module, held: dict[str, Any]) -> dict[str, Any]:
     `held` are the names of its module. Those that follow from other numbers of it are none. Of a
     dictionary that a call returns, as of one in a file, numbers are found whose keys are written.
     """
-    found: dict[str, Any] = {}
+    found: dict[str, Any] = dict.fromkeys(keys_of_files(tree), LACKING)
     reads = (ast.Call, ast.Attribute, ast.Subscript)
     opened = [one for node in tree.body if isinstance(node, ast.With) for one in node.body]
     assigned = [one for one in [*tree.body, *opened] if isinstance(one, ast.Assign)]
@@ -246,7 +277,3 @@ def _globals(code: CodeType) -> Iterator[str]:
     for inner in code.co_consts:
         if isinstance(inner, CodeType):
             yield from _globals(inner)
-
-
-LACKING = 64
-"""A number in the place of one that a file does not have where it is imported."""

@@ -20,9 +20,10 @@ from attentest.targets.adapt.components import (
 )
 from attentest.targets.adapt.encoders.default_sizes import Switched
 from attentest.targets.adapt.encoders.mixing import Mixed
+from attentest.targets.adapt.encoders.rows.reading import OfImages
 from attentest.targets.adapt.encoders.seen import Uncalled
 from attentest.targets.adapt.encoders.sequences import as_layer
-from attentest.targets.adapt.encoders.tokens import OfImages, token_encoder
+from attentest.targets.adapt.encoders.tokens import token_encoder
 from attentest.targets.adapt.makers.several import makes_several
 from attentest.targets.adapt.names import ROLES
 from attentest.targets.adapt.parameters.building import DISTINCT, RATIOS

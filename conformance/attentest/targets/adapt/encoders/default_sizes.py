@@ -9,6 +9,7 @@ from typing import Any
 
 from attentest.targets.adapt.components import squashed
 from attentest.targets.adapt.construction import Construction
+from attentest.targets.adapt.encoders.sizes.objects import with_vectors, with_vocabulary
 from attentest.targets.adapt.fillings import SOME_CLASSES
 from attentest.targets.adapt.names import WIDTH
 from attentest.targets.adapt.objects.compared_words import worded
@@ -107,6 +108,8 @@ def _built_of(thing: Any, component: str, reading: Reading) -> Construction:
             built = varied(thing, component, attempt.added(reading))
             if _is_built(built):
                 return replace(built, remark=_NO_VECTORS.format(" and ".join(attempt.given)))
+            if _is_built(vectors := with_vectors(built, attempt.given)):
+                return vectors
         raise
 
 
@@ -242,7 +245,7 @@ def with_heads_of_code(thing: Any, reading: Reading, built: Construction) -> Con
     if "heads" in built.known:
         return None
     found = constants_of(thing, "encoder", reading, built, is_called=False)
-    return built.with_constants(found) if found else None
+    return built.with_constants({**built.constants, **found}) if found else None
 
 
 def buildable(built: Construction) -> Construction:
@@ -256,7 +259,8 @@ def buildable(built: Construction) -> Construction:
             if zero is one or not _is_built(zero, DISTINCT.but(source_pad=_PAD)):
                 return one
             return replace(zero, remark="; ".join(filter(None, (one.remark, _ZERO))))
-    return built.with_whole_ratio()
+    objects = filter(_is_built, with_vocabulary(built))
+    return next(objects, built.with_whole_ratio())
 
 
 _PAD = 7

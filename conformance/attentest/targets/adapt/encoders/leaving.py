@@ -1,6 +1,6 @@
-"""The output of a class that embeds its tokens, compared with that of its layers and their norm."""
+"""The input and the output of the layers of a class that embeds its tokens, as its calls show."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from functools import partial
 from typing import Any
@@ -8,11 +8,19 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from attentest.targets.adapt.encoders.entering import Mismatch, is_near, is_norm
+from attentest.targets.adapt.encoders.entering import (
+    Entering,
+    Idle,
+    Mismatch,
+    NotRead,
+    is_near,
+    is_norm,
+)
 from attentest.targets.adapt.encoders.seen import Seen
 from attentest.targets.adapt.encoders.stack import replaced
 from attentest.targets.adapt.encoders.wrapping import BATCH, LENGTH, Wrapping
 from attentest.targets.adapt.probing import undisturbed
+from attentest.targets.adapt.reading import Unclear
 from attentest_spec.choices import Value
 
 
@@ -41,6 +49,32 @@ def demand_output(wrapping: Wrapping, *, heads: bool) -> None:
         if outputs and not heads and not any(is_near(a, b) for a in outputs for b in ends):
             raise Lost("it returns other numbers than its last layer, or the norm behind that")
         return
+
+
+def options_entering(
+    wrapped: Callable[[torch.dtype], Wrapping], tables: Sequence[str], length: int, *, heads: bool
+) -> Mapping[str, Value]:
+    """Return the options of the embedding and the positions, in double precision if it can.
+
+    `wrapped` makes the class in a precision, `tables` may be those of the tokens, and a `length` is
+    that of all sequences. `heads` says that other parameters come after the layers.
+    """
+    failures: list[NotRead] = []
+    for precision in (torch.float64, torch.float32):
+        wrapping = wrapped(precision)
+        start = f"{wrapping.path}." if wrapping.path else ""
+        own = [one.removeprefix(start) for one in tables]
+        try:
+            found = Entering(wrapping, own, length).choices()
+            demand_output(wrapping, heads=heads)
+            return found
+        except NotRead as reason:
+            failures.append(reason)
+        except Idle:
+            raise
+        except Unclear as question:
+            failures.append(NotRead(str(question).partition(". ")[0]))
+    raise failures[0]
 
 
 def options_of_output(wrapping: Wrapping) -> Mapping[str, Value]:

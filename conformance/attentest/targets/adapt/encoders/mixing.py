@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.utils._pytree import tree_leaves
 
+from attentest.results.text import summary
 from attentest.targets.adapt.encoders.rows.wrapping import RowsWrapping
 from attentest.targets.adapt.encoders.wrapping import Wrapping
 from attentest.targets.adapt.probing import undisturbed
@@ -22,6 +23,14 @@ _MIXED = (
     "changes. Its layers get rows (B, L, D) and take them as (L, B, D), as those of torch do "
     "without batch_first=True, so that they attend over the batch. That is a mistake wherever "
     "several samples are called at once; its layers can be judged by the name of their class."
+)
+
+
+_SQUARE = (
+    "{} can be called where there are as many samples as tokens, and not where these numbers "
+    "differ: {}. Its layers get rows (B, L, D) and take them as (L, B, D), as those of torch do "
+    "without batch_first=True, so that a mask of them has the wrong shape. That is a mistake; its "
+    "layers can be judged by the name of their class."
 )
 
 
@@ -42,8 +51,32 @@ def demand_separate_samples(wrapping: Wrapping, name: str) -> None:
             is_mixed = _mixes_vectors(wrapping)
         else:
             is_mixed = _mixes_tokens(wrapping)
+            if not is_mixed and (failure := _failure_of_shapes(wrapping)):
+                raise Mixed(_SQUARE.format(name, failure))
     if is_mixed:
         raise Mixed(_MIXED.format(name))
+
+
+def _failure_of_shapes(wrapping: Wrapping) -> str:
+    """Return the failure of calls with other numbers of samples than of tokens, "" for none.
+
+    There is none either where calls with equal numbers fail, too.
+    """
+    failure = ""
+    for length in (_LENGTH, wrapping.sizes.max_length):
+        for given in _arguments(wrapping, torch.ones(_SAMPLES, length, dtype=torch.int64)):
+            try:
+                wrapping.module(**given)
+            except Exception as raised:  # code that a user wrote may raise anything
+                failure = failure or summary(raised, 120).rstrip(".")
+            else:
+                return ""
+    equal = _arguments(wrapping, torch.ones(_LENGTH, _LENGTH, dtype=torch.int64))
+    return failure if any(_is_called(wrapping, given) for given in equal) else ""
+
+
+def _is_called(wrapping: Wrapping, given: dict[str, Any]) -> bool:
+    return _output(partial(wrapping.module, **given)) is not None
 
 
 def _mixes_rows(wrapping: RowsWrapping) -> bool:

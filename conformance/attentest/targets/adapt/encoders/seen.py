@@ -89,10 +89,17 @@ def uncalled(name: str, where: str, failure: str, lengths: Iterable[int]) -> Unc
     return question
 
 
-def lengths_in(failure: str, longest: int) -> list[int]:
-    """Return the lengths that the failure of a call names, with the `longest` of what was built."""
-    named = [int(one) for one in re.findall(r"\b\d{1,4}\b", failure)] if "size" in failure else []
-    return [one for one in dict.fromkeys([longest, *named]) if one > 1] if named else []
+def lengths_in(failure: str, longest: int, width: int) -> list[int]:
+    """Return the lengths that the failure of a call names, with the `longest` of what was built.
+
+    A matrix over all rows, side by side, has so many times the `width` columns.
+    """
+    named = [int(one) for one in re.findall(r"(?<!\d)\d{1,6}(?!\d)", failure)]
+    named += [one // width for one in named if one > width and not one % width]
+    is_one = re.search("size|shapes", failure) is not None
+    return [
+        one for one in dict.fromkeys([longest, *named]) if 1 < one < 10_000 and named and is_one
+    ]
 
 
 FIXED_LENGTH = (

@@ -2,6 +2,7 @@
 
 import inspect
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
@@ -20,15 +21,14 @@ from attentest.targets.adapt.components import (
 )
 from attentest.targets.adapt.construction import Construction
 from attentest.targets.adapt.encoders import default_sizes
-from attentest.targets.adapt.encoders.entering import Entering, Idle, NotRead
 from attentest.targets.adapt.encoders.inputs.arguments import of_source, sequences
 from attentest.targets.adapt.encoders.inputs.makers import class_of, is_maker, maker_of
 from attentest.targets.adapt.encoders.inputs.measured import with_inputs
 from attentest.targets.adapt.encoders.inputs.open_lengths import demand_open
-from attentest.targets.adapt.encoders.leaving import demand_output, options_of_output
+from attentest.targets.adapt.encoders.leaving import options_entering, options_of_output
 from attentest.targets.adapt.encoders.mixing import Mixed, demand_separate_samples
 from attentest.targets.adapt.encoders.pooling import pooling_of
-from attentest.targets.adapt.encoders.rows.reading import of_images, of_rows
+from attentest.targets.adapt.encoders.rows.reading import OfImages, of_images, of_rows
 from attentest.targets.adapt.encoders.rows.shapes import takes_images
 from attentest.targets.adapt.encoders.seen import Uncalled
 from attentest.targets.adapt.encoders.shared_layers import (
@@ -36,13 +36,16 @@ from attentest.targets.adapt.encoders.shared_layers import (
     with_one_layer,
     with_own_layers,
 )
+from attentest.targets.adapt.encoders.sizes.widths import with_widths
+from attentest.targets.adapt.encoders.sizes.written import with_sizes_of_code, with_written_sizes
 from attentest.targets.adapt.encoders.wrapping import Wrapping, is_list, path_of
-from attentest.targets.adapt.limits import demand_least_width
+from attentest.targets.adapt.limits import Narrow, demand_least_width
 from attentest.targets.adapt.parameters.building import DISTINCT, RATIOS, inner_widths
 from attentest.targets.adapt.parameters.stacks import Layers, lists_of_layers
 from attentest.targets.adapt.parameters.units import Unit, squeezed, units
 from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.adapt.reading import Reading, Unclear
+from attentest.targets.comments import words_on
 from attentest_spec import Sizes
 from attentest_spec.choices import Value
 
@@ -55,15 +58,6 @@ _IN_LAYERS = (
 
 _MORE = 3
 """The most rows that a table has besides those of the vocabulary: for padding and a mask."""
-_OF_IMAGES = (
-    "{0} takes images, and its layers are what can be judged of it: no call with images of the "
-    "usual sizes showed how they get their rows. Name the class of its layers, {1}, or of its "
-    "encoder."
-)
-
-
-class OfImages(Unclear):
-    """Images make the rows of the layers, and no usual ones showed how."""
 
 
 def stack_of(thing: Any, reading: Reading, name: str) -> Code | None:
@@ -109,20 +103,22 @@ def token_encoder(thing: Any, reading: Reading, name: str = "") -> Code | None:
         return images
     is_model = "model" in (said, component_suggested(own)) or own.lower().endswith("vit")
     if not found.tables and found.alone and is_model and takes_images(thing):
-        raise OfImages(_OF_IMAGES.format(own, found.layer))
+        raise OfImages.by(own, found.layer)
     if not found.tables and found.alone:
         if said == "model":
             return code_of(thing, asked, own)
         return found.of_features(thing, own) or of_rows(found, thing, own)
     try:
         return found.code(thing, own)
-    except Uncalled as question:
-        built = default_sizes.with_heads_of_code(thing, asked, found.built)
-        if built is None or (other := _Found._of(built, asked)) is None:
-            if (rows := of_rows(found, thing, own, question.lengths)) is not None:
-                return rows
-            raise
-    return other.code(thing, own)
+    except (Uncalled, Narrow) as question:
+        for sized in with_sizes_of_code(thing, asked, found.built):
+            with suppress(Unclear):
+                if (other := _Found._of(sized, asked)) is not None:
+                    return other.code(thing, own)
+        fixed = getattr(question, "lengths", None)
+        if fixed is not None and (rows := of_rows(found, thing, own, fixed)) is not None:
+            return rows
+        raise
 
 
 def token_decoder(thing: Any, reading: Reading, name: str = "") -> Code | None:
@@ -171,12 +167,14 @@ class _Found:
 
         One layer for all depths is a list of them too, where assumptions are allowed.
         """
+        side = _SIDES[reading.component == "decoder"]
         try:
             with undisturbed():
-                side = _SIDES[reading.component == "decoder"]
                 built = with_inputs(default_sizes.built_of(thing, side, reading), reading)
         except Exception:  # code that a user wrote may raise anything: it is no encoder then
-            return None
+            if reading.strict:
+                return None
+            return cls._of_sizes(with_widths(thing, side, reading), reading)
         if (found := cls._of(built, reading)) is not None or reading.strict:
             return found
         shared = (cls._of(one, reading) for one in with_own_layers(built))
@@ -189,7 +187,16 @@ class _Found:
         left = default_sizes.with_size_left(thing, side, reading, built)
         tried = (default_sizes.buildable(one) for one in chain(named, left))
         sized = [one for each in tried if (one := cls._of(each, reading)) is not None]
-        return sized[0] if len(sized) == 1 else None
+        if len(sized) == 1:
+            return sized[0]
+        written = with_written_sizes(thing, reading, built)
+        return cls._of_sizes(chain(with_widths(thing, side, reading), written), reading)
+
+    @classmethod
+    def _of_sizes(cls, tried: Iterator[Construction], reading: Reading) -> "_Found | None":
+        """Return the first of `tried` that has layers and a table of tokens, None for no such."""
+        every = (cls._of(one, reading) for one in tried)
+        return next((one for one in every if one is not None and one.tables), None)
 
     @classmethod
     def _of(cls, built: Construction, reading: Reading) -> "_Found | None":
@@ -318,7 +325,9 @@ class _Found:
         """Return `inner` as code, called with `signature` or with its own."""
         called = inner(self.module, self.sizes)
         own = self.module.get_submodule(inner.path)
-        parts = (thing.__doc__, inspect.getdoc(type(own).forward))
+        is_torch = type(own).__module__.startswith("torch.")
+        words = inspect.getdoc if is_torch else words_on
+        parts = (thing.__doc__, words(type(own).forward))
         where = inner.path or self.path
         return Code(
             name,
@@ -344,24 +353,14 @@ class _Found:
 
         A `length` is that of all sequences.
         """
-        failures: list[NotRead] = []
-        for precision in (torch.float64, torch.float32):
+
+        def wrapped(precision: torch.dtype) -> Wrapping:
             with undisturbed():
                 whole = self.built(Inner.around(self.sizes)).to(precision).eval()
-            wrapping = replace(self._wrapping(name), whole=whole)
-            start = f"{wrapping.path}." if wrapping.path else ""
-            tables = [one.weight.removeprefix(start) for one in self.tables]
-            try:
-                found = Entering(wrapping, tables, length).choices()
-                demand_output(wrapping, heads=self._has_heads)
-                return found
-            except NotRead as reason:
-                failures.append(reason)
-            except Idle:
-                raise
-            except Unclear as question:
-                failures.append(NotRead(str(question).partition(". ")[0]))
-        raise failures[0]
+            return replace(self._wrapping(name), whole=whole)
+
+        tables = [one.weight for one in self.tables]
+        return options_entering(wrapped, tables, length, heads=self._has_heads)
 
     def _leaving(self, name: str) -> str:
         """Return what is said of what comes behind the layers."""

@@ -280,7 +280,8 @@ class Wrapping:
             except Exception as raised:  # code that a user wrote may raise anything
                 failure = failure or f"{type(raised).__name__}: {raised}"
                 longest = self.calls(_ones(self.sizes.max_length))
-                if seen.output is None or not is_answered(self.module, longest):
+                answered = self._answered(str(raised)) or is_answered(self.module, longest)
+                if seen.output is None or not answered:
                     continue
             shape = seen.shape
             width = self.sizes.d_model
@@ -301,9 +302,12 @@ class Wrapping:
                 return {"norm": seen.norm} | ({"sequence_first": True} if first else {})
             failure = "its layers are not called with (B, L, D)"
         where = ".".join(filter(None, (self.path, self.layers)))
-        tried = lengths_in(failure, self.sizes.max_length)
-        fixed = [one for one in tried if is_answered(self.module, self.calls(_ones(one)))]
-        raise uncalled(self.name, where, failure, fixed)
+        raise uncalled(self.name, where, failure, self._answered(failure))
+
+    def _answered(self, failure: str) -> list[int]:
+        """Return the lengths of the failure of a call with which another one succeeds."""
+        tried = lengths_in(failure, self.sizes.max_length, self.sizes.d_model)
+        return [one for one in tried if is_answered(self.module, self.calls(_ones(one)))]
 
     def _is_over_keys(self, own: str) -> bool:
         return bool(self.memory) and of_source(squashed(own))

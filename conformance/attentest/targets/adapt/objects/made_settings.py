@@ -1,6 +1,7 @@
 """Objects of settings that the same file holds, or that a function of it makes."""
 
 import argparse
+import ast
 import contextlib
 import inspect
 import io
@@ -16,6 +17,7 @@ from unittest.mock import patch
 from attentest.targets.adapt.fillings import Filling, fixed
 from attentest.targets.adapt.names import AT_CALLS
 from attentest.targets.adapt.objects.settings import (
+    code_tree,
     fields_read_of,
     keys_read_of,
     mentions,
@@ -96,24 +98,50 @@ def made_settings(thing: Callable[..., Any], own: str) -> MadeSettings:
         if fields and read <= fields.keys() | others:
             found.append(MadeSettings(name, fields, held=bool(held)))
     near = [] if keys else list(settings_classes(thing, own))
-    if not found and len(near) == 1 and (fields := _fields_of_class(near[0])):
+    if not found and len(near) == 1 and (fields := _fields_of_class(near[0], read)):
         return MadeSettings(near[0].__name__, fields)
     classes = [one for one in near if one.__name__ in home]
     return _alike(found) if found and not classes else MadeSettings()
 
 
 @lru_cache(maxsize=256)
-def _fields_of_class(cls: type) -> Mapping[str, Any]:
-    """Return the plain attributes of an object of `cls`, {} for a class that takes arguments."""
+def _fields_of_class(cls: type, read: frozenset[str]) -> Mapping[str, Any]:
+    """Return the plain attributes of an object of `cls`, of which the fields `read` are needed.
+
+    Of a class that takes arguments, they are those that its code writes out, where none of the
+    fields is one of the arguments.
+    """
     try:
-        if inspect.signature(cls).parameters:
-            return {}
+        if arguments := inspect.signature(cls).parameters:
+            return _fields_written(cls, read, arguments)
         with undisturbed(), _quiet():
             made = cls()
     except (Exception, SystemExit):  # code that a user wrote may raise anything
         return {}
     held = {**vars(cls), **(vars(made) if hasattr(made, "__dict__") else {})}
     return _plain({name: one for name, one in held.items() if not name.startswith("_")})
+
+
+def _fields_written(
+    cls: type, read: Collection[str], arguments: Collection[str]
+) -> Mapping[str, Any]:
+    """Return the attributes that the constructor of `cls` assigns plain values, or may assign.
+
+    There are none where it does not assign all fields that are `read`, or makes one of arguments.
+    """
+    found: dict[str, Any] = {}
+    others: set[str] = set()
+    for one in ast.walk(code_tree(vars(cls).get("__init__"))):
+        match one:
+            case ast.Assign(targets=[ast.Attribute(attr=own)], value=value):
+                values = [value.body, value.orelse] if isinstance(value, ast.IfExp) else [value]
+                plain = [held.value for held in values if isinstance(held, ast.Constant)]
+                names = {held.id for held in ast.walk(value) if isinstance(held, ast.Name)}
+                if plain:
+                    found[own] = plain[0]
+                elif not names & {*arguments}:
+                    others.add(own)
+    return _plain(found) if {*read} <= found.keys() | others else {}
 
 
 def _alike(found: Sequence[MadeSettings]) -> MadeSettings:

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
+from torch import nn
 
 from attentest.targets.adapt.components import squashed
 from attentest.targets.adapt.names import EPSILON
@@ -37,6 +38,8 @@ def of_norms(seen: Observed, component: str) -> str:
         return ""
     if (other := of_two_kinds(seen, component)) or component not in _SUMS:
         return other
+    if behind := _of_paths_behind(seen, component):
+        return behind
     norms = _norms(seen)
     sample = seen.run.samples[0]
     x, added = np.asarray(sample.inputs[0]), [one.output for one in norms]
@@ -47,6 +50,35 @@ def of_norms(seen: Observed, component: str) -> str:
     names = " and ".join(one.path for one in norms)
     verb = "norms" if len(norms) == 1 else "norm"
     return f"{names} {verb} what a sublayer returns before it is added, {_ALONE}"
+
+
+def _of_paths_behind(seen: Observed, component: str) -> str:
+    """Return that the paths around sublayers begin behind RMS norms, "" where they do not."""
+    sample, held = seen.run.samples[0], dict(seen.module.named_modules())
+    norms = [one for one in seen.run.fired if one.path and _is_gain(held[one.path])]
+    if component not in LAYERS or not norms or not all(map(is_rms, norms)):
+        return ""
+    if not np.array_equal(norms[0].inputs[0], np.asarray(sample.inputs[0])):
+        return ""
+    paths = {one.path for one in norms}
+    sublayers = [one.output for one in seen.run.fired if one.path and one.path not in paths]
+    ends = [*(one.inputs[0] for one in norms[1:]), sample.output]
+    for norm, end in zip(norms, ends, strict=True):
+        sums = (norm.output + one for one in sublayers if one.shape == norm.output.shape)
+        if not any(_is_near(one, end) for one in sums):
+            return ""
+    return _BEHIND.format(" and ".join(one.path for one in norms))
+
+
+def _is_gain(module: nn.Module) -> bool:
+    """Say whether a module holds one parameter, a vector, as an RMS norm does."""
+    return [one.dim() for one in module.parameters()] == [1]
+
+
+_BEHIND = (
+    "it adds what each sublayer returns to the output of {}, and not to its own input: that is a "
+    "mistake, or a layer whose norms are those of the sums before them, as that of the layer before"
+)
 
 
 def of_stack(found: FoundTable, component: str) -> str:

@@ -31,6 +31,7 @@ from attentest.targets.adapt.writing.values import Expression, Writer
 from attentest.targets.constants.copies import COPIES_SOURCE, copied
 from attentest.targets.layout import folded
 from attentest.targets.models.forms import ADDITIVE
+from attentest.targets.models.tables.vocabularies import VOCABULARY_SOURCE, Vocabulary
 from attentest.targets.models.written import UNREAD, definition, head_line
 from attentest_spec import COMPONENTS, Limits, Table
 from attentest_spec.choices import Value
@@ -170,6 +171,8 @@ class Written:
                 given[own] = Expression(one.code) if one.code else one.value(SIZES)
             if "head_width(" in one.code:
                 self.helpers["head_width"] = inspect.getsource(head_width).strip()
+            if one.code.startswith(Vocabulary.__name__):
+                self.helpers["vocabulary"] = VOCABULARY_SOURCE.strip()
         return given
 
     def _call(self) -> str:

@@ -34,6 +34,7 @@ from attentest.targets.adapt.wrappers.own_heads import OWN_HEADS_SOURCE
 from attentest.targets.adapt.wrappers.own_layers import OWN_LAYERS_SOURCE
 from attentest.targets.adapt.writing.values import Expression, Writer, tensor
 from attentest.targets.constants.copies import COPIES_SOURCE
+from attentest.targets.models.tables.vocabularies import VOCABULARY_SOURCE
 from attentest_spec import COMPONENTS, Sizes
 from attentest_spec.contract import Input
 from attentest_spec.setting import Array
@@ -69,6 +70,8 @@ class Script:
         is_own = built is not None and bool(built.heads or built.outputs)
         helper += [OWN_HEADS_SOURCE, ""] * is_own
         helper += [OF_ITEMS_SOURCE, ""] * (built is not None and bool(built.batch))
+        codes = [one.code for one in built.fillings.values()] if built is not None else []
+        helper += [VOCABULARY_SOURCE, ""] * any(one.startswith("Vocabulary(") for one in codes)
         helper += [OWN_LAYERS_SOURCE, ""] * (built is not None and bool(built.shared))
         helper += [self.code.wrapper.source, ""] if self.code.wrapper is not None else []
         ready = "torch.set_printoptions(precision=8)"

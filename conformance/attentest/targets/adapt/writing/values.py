@@ -18,6 +18,7 @@ from attentest.targets.adapt.wrappers.batches import of_items
 from attentest.targets.adapt.wrappers.own_heads import own_heads
 from attentest.targets.adapt.wrappers.own_layers import own_layers
 from attentest.targets.constants.copies import copied
+from attentest.targets.models.tables.vocabularies import Vocabulary
 from attentest.targets.origin import origin
 from attentest_spec import Sizes
 from attentest_spec.torch import to_array
@@ -50,6 +51,8 @@ class Writer:
                 return text
             case Tensor():
                 return tensor(value)
+            case Vocabulary():
+                return f"{Vocabulary.__name__}({value.size}, {value.pad})"
             case float() if value != value or value in (np.inf, -np.inf):
                 return f"float({str(value)!r})"
             case enum.Enum():

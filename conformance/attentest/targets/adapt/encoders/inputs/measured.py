@@ -55,23 +55,54 @@ def _with_names(built: Construction) -> Construction:
         with undisturbed(), rectangular():
             module = built(DISTINCT).double().eval()
             found = _kinds(module)
+            labels = [] if found or built.batch else _labels_needed(module)
     except Exception:  # code that a user wrote may raise anything
         return built
-    if not found:
+    if not (found or labels):
         return built
     own = inspect.signature(module.forward).parameters
     names = {one: _name(one, kind) for one, kind in found.items()}
+    names |= dict(zip(labels, _FOR_LABELS, strict=False))
     said = "; ".join(f"assumed that {_KINDS[kind][1].format(one)}" for one, kind in found.items())
+    said = said or _LABELLED.format(" and ".join(labels))
     remark = "; ".join(filter(None, (built.remark, said)))
     if built.batch:
         argument, kind, items = built.batch
         items = tuple((names.get(name, name), key, needed) for name, key, needed in items)
         return replace(built, batch=(argument, kind, items), remark=remark)
     plain = tuple(
-        (names.get(one, one), one, parameter.default is parameter.empty)
+        (names.get(one, one), one, parameter.default is parameter.empty or one in labels)
         for one, parameter in own.items()
     )
     return replace(built, batch=("", "names", plain), remark=remark)
+
+
+_FOR_LABELS = "masked_ids", "masked_pos"
+_LABELLED = "assumed that {} is used behind the layers alone: it gets zeros, as a call needs it"
+
+
+def _labels_needed(module: nn.Module) -> list[str]:
+    """Return the labels, None by default, without which a call with ids fails behind the layers."""
+    own = inspect.signature(module.forward).parameters
+    labels = [one for one, held in own.items() if held.default is None and _is_label(one)]
+    if not 0 < len(labels) <= len(_FOR_LABELS) or len(required(module)) != 1:
+        return []
+    trial = _Trial(module, required(module)[0], {})
+    ids = trial._ids(0)
+
+    def answers(given: Sequence[str]) -> bool:
+        try:
+            module(**{trial.tokens: ids}, **dict.fromkeys(given, torch.zeros_like(ids)))
+        except Exception:  # code that a user wrote may raise anything
+            return False
+        return True
+
+    tried: list[list[str]] = [[], *([one] for one in labels), labels]
+    return next(filter(answers, tried), [])
+
+
+def _is_label(own: str) -> bool:
+    return _BEHIND.fullmatch(squashed(own)) is not None
 
 
 def _name(own: str, kind: str) -> str:

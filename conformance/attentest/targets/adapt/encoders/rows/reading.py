@@ -25,6 +25,7 @@ from attentest.targets.adapt.encoders.wrapping import LENGTH
 from attentest.targets.adapt.limits import demand_least_width
 from attentest.targets.adapt.parameters.stacks import Layers
 from attentest.targets.adapt.parameters.units import Unit
+from attentest.targets.adapt.reading import Unclear
 from attentest_spec import Sizes
 from attentest_spec.choices import Value
 
@@ -36,6 +37,22 @@ _LONGEST = 600
 """The greatest number of rows that are tried: scores of thousands take minutes to compute."""
 _MOST = 60
 """The largest number of shapes that are tried."""
+
+
+_OF_IMAGES = (
+    "{0} takes images, and its layers are what can be judged of it: no call with images of the "
+    "usual sizes showed how they get their rows. Name the class of its layers, {1}, or of its "
+    "encoder."
+)
+
+
+class OfImages(Unclear):
+    """Images make the rows of the layers, and no usual ones showed how."""
+
+    @classmethod
+    def by(cls, name: str, layer: str) -> "OfImages":
+        """Return the question about the class `name` with layers of the class `layer`."""
+        return cls(_OF_IMAGES.format(name, layer))
 
 
 class Found(Protocol):
