@@ -20,10 +20,9 @@ ROLES: Mapping[str, Sequence[str]] = {
     "key": words("k key keys ks xk kstate keystates kin inputk xkey"),
     "value": words("v value values vs val vals xv vstate valuestates vin inputv xvalue"),
     "mask": words(
-        "mask attnmask attentionmask attmask m srcmask amask keepmask keymask masks "
-        "keypaddingmask srckeypaddingmask paddingmask padmask validmask attnbias attentionbias "
-        "valid keep allowed visible hide blocked isvisible mayattend canattend attendable allow ok "
-        "permitted hidden"
+        "mask attnmask attentionmask attmask m srcmask amask keepmask keymask masks keypaddingmask "
+        "srckeypaddingmask paddingmask padmask validmask attnbias attentionbias valid keep allowed "
+        "visible hide blocked isvisible mayattend canattend attendable allow ok permitted hidden"
     ),
     "x": words(
         "x tgt trg target src source inp input inputs hidden hiddenstates h seq embedded "

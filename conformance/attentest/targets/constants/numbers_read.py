@@ -34,7 +34,7 @@ def numbers_read(thing: Callable[..., Any]) -> dict[str, float]:
     reader = _Reader(Copies.folder(home))
     reader.follow(home, thing.__qualname__.partition(".")[0])
     with suppress(OSError, SyntaxError, ValueError):
-        for key in keys_of_files(_parsed(Path(str(home.__file__)).read_bytes())):
+        for key in keys_of_files(ast.parse(Path(str(home.__file__)).read_bytes())):
             written = value_written(thing, key)
             _note(reader.found, key, written[0] if written is not None else None)
     return reader.found

@@ -105,8 +105,8 @@ def _raises(question: Unclear) -> bool:
 def takes_tokens_alone(thing: type[nn.Module]) -> bool:
     """Say whether a call takes one input, besides masks, positions, labels and where it begins."""
     parameters = list(inspect.signature(thing.forward).parameters.values())[1:]
-    others = [one.name for one in parameters if not _OF_TOKENS.search(one.name)]
-    sides = [side_named(one) for one in others if not is_of_loss(thing.forward, one)]
+    named = [one.name for one in parameters if not _OF_TOKENS.search(one.name)]
+    sides = [side_named(one) for one in named if not is_of_loss(thing.forward, one)]
     if any(squashed(one.name) in _OF_DECODERS for one in parameters) or len({*sides} - {""}) > 1:
         return False  # what a target may be left out for is a method of a model of two sides
     loose = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
