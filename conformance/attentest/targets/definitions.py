@@ -7,6 +7,7 @@ import __future__
 
 import ast
 import inspect
+import os
 import re
 import sys
 from collections.abc import Collection, Iterator, Mapping
@@ -242,6 +243,21 @@ def left_out(module: ModuleType) -> list[str]:
             f"of line {line} ({why}){others}: what the file defines is judged"
         )
     return said
+
+
+def uncompiled(module: ModuleType) -> list[str]:
+    """Return what is assumed of a file that asks torch to compile, where nothing is compiled."""
+    if os.environ.get("TORCHDYNAMO_DISABLE") != "1":
+        return []
+    try:
+        asks = b"torch.compile" in Path(str(module.__file__)).read_bytes()
+    except OSError:
+        return []
+    said = (
+        "assumed that torch.compile changes no number: nothing is compiled, and "
+        "TORCHDYNAMO_DISABLE=0 judges what is"
+    )
+    return [said] * asks
 
 
 def parts_with_failures(module: ModuleType) -> list[ModuleType]:

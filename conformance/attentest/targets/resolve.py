@@ -128,7 +128,7 @@ def _with_failing_packages(made: Backend, module: ModuleType) -> Backend:
         f"assumed that it does without what the package {name} imports, which fails here: {why}"
         for name, why in file_modules.failing_packages(module).items()
     )
-    said += tuple(definitions.left_out(module))
+    said += (*definitions.left_out(module), *definitions.uncompiled(module))
     if not said or not isinstance(made, Adapted | AdaptedWhole):
         return made
     understood = (*made.understood[:1], *said, *made.understood[1:])
