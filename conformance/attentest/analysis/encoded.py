@@ -15,7 +15,7 @@ from attentest.harness.tolerances import as_floats
 from attentest_spec import CHOICES, Backend, Choices
 from attentest_spec.choices import Value
 from attentest_spec.oracles import ORACLES
-from attentest_spec.parameters import draw, learned_positions, one_vocabulary
+from attentest_spec.parameters import draw, learned_positions
 from attentest_spec.setting import Array, Floats, Setting
 
 _AXES = (
@@ -69,7 +69,7 @@ def choices_of_encoder(backend: Backend, known: Mapping[str, Value]) -> dict[str
 def scale_of_one_side(backend: Backend, known: Mapping[str, Value]) -> dict[str, Value]:
     """Return that embeddings are scaled where the code scales those of one side alone, else {}.
 
-    `known` are the other choices. One table for both sides shows nothing.
+    `known` are the other choices.
     """
     choices = Choices.of({**known, "embedding_scale": "none"})
     try:
@@ -83,7 +83,7 @@ def scale_of_one_side(backend: Backend, known: Mapping[str, Value]) -> dict[str,
     for side in ("source", "target"):
         scaled = dict(probe.parameters)
         name = f"{side}_embedding.weight"
-        if name not in scaled or one_vocabulary(choices):
+        if name not in scaled:
             return {}
         scaled[name] = scaled[name] * np.sqrt(probe.sizes.d_model)
         wanted = Answer.of(ORACLES["model"](Setting(probe.sizes, choices, scaled), source, target))

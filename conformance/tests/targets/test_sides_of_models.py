@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 from folders import SUPPORT
-from mistaken_code import adapted, broken
+from mistaken_code import adapted, broken, edited
 
 from attentest.targets.adapt import Unclear
 from attentest.targets.adapt.reading import Reading
@@ -51,6 +51,23 @@ def test_embeddings_that_are_scaled_on_one_side_are_meant_to_be_scaled(
     scale = f" * math.sqrt(self.{side}_embed.embedding_dim)"
     assert METHODS.count(scale) == 1
     backend = adapted(tmp_path, "build_transformer", METHODS.replace(scale, ""))
+    assert backend.choices["embedding_scale"] == "sqrt-d"
+    assert broken(backend, "model.formula")
+
+
+ONE_TABLE = edited(
+    METHODS, ("self.src_embed, self.tgt_embed = src_embed, tgt_embed", "self.src_embed = src_embed")
+).replace("self.tgt_embed", "self.src_embed")
+
+
+@pytest.mark.proof
+@pytest.mark.parametrize("ids", ["src", "tgt"])
+def test_table_of_both_sides_that_one_of_them_scales_is_meant_to_be_scaled(
+    ids: str, tmp_path: Path
+) -> None:
+    scaled = f"self.src_embed({ids}) * math.sqrt(self.src_embed.embedding_dim)"
+    source = edited(ONE_TABLE, (scaled, f"self.src_embed({ids})"))
+    backend = adapted(tmp_path, "build_transformer", source)
     assert backend.choices["embedding_scale"] == "sqrt-d"
     assert broken(backend, "model.formula")
 
