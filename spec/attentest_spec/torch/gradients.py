@@ -25,7 +25,7 @@ class Overwritten(RuntimeError):
 
 
 def output_of(result: Any) -> Tensor:
-    """Return the output of a call: a rate is often a plain number, on which nothing depends."""
+    """Return the output of a call, in its shape: a rate is often a plain number, a scalar then."""
     return torch.as_tensor(result[0] if isinstance(result, tuple) else result)
 
 
