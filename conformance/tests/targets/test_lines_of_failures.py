@@ -1,4 +1,4 @@
-"""Questions about whole models whose call fails: the line is named, and a fixed precision said."""
+"""Questions about whole models whose call fails: the line is named, and a cast is no cause."""
 
 from pathlib import Path
 
@@ -43,9 +43,10 @@ def test_the_line_at_which_a_call_fails_is_named(tmp_path: Path) -> None:
     assert "float64" not in said
 
 
-def test_a_softmax_of_a_fixed_precision_is_said(tmp_path: Path) -> None:
+def test_softmax_of_a_fixed_precision_hides_no_other_question(tmp_path: Path) -> None:
+    """In single precision the model answers, and what is asked then is what it lacks."""
     fixed = SOURCE.replace(SOFTMAX, ".softmax(-1, dtype=torch.float32)")
-    assert "take the precision of its input there" in question(tmp_path, fixed)
+    assert "takes no mask and hides nothing" in question(tmp_path, fixed)
 
 
 BLOCK = """

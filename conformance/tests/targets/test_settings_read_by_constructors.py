@@ -114,9 +114,12 @@ def test_mistake_in_a_model_with_a_file_of_settings_is_found(tmp_path, right, wr
 
 
 def test_files_of_settings_that_no_code_in_use_reads_are_not_looked_at(tmp_path):
-    (tmp_path / "model.json").write_text('{"d_model": 8}')
+    (tmp_path / "model.json").write_text('{"d_model": 8, "hidden": 9}')
     (tmp_path / "train.py").write_text("import json\n")
     (tmp_path / "own.py").write_text("class Own:\n    pass\n")
     assert numbers_of_settings(load(tmp_path / "own.py").Own) == {}
-    (tmp_path / "own.py").write_text("import json\n\n\nclass Own:\n    pass\n")
+    code = (
+        "import json\n\n\nclass Own:\n    def width(self, held):\n        return held['d_model']\n"
+    )
+    (tmp_path / "own.py").write_text(code)
     assert numbers_of_settings(load(tmp_path / "own.py").Own) == {"d_model": 8}

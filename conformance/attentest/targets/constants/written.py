@@ -41,19 +41,30 @@ def value_written(thing: Any, name: str) -> tuple[Any, Path] | None:
 def numbers_of_settings(thing: Any) -> dict[str, Any]:
     """Return the numbers of the files of settings around `thing`, where its code reads such files.
 
-    That is code which is in use, and the nearest file counts.
+    That is code which is in use, and names them; the nearest file of settings counts.
     """
     around = files_around(thing)
     held = {str(vars(one).get("__file__", "")) for one in list(sys.modules.values())}
-    if not any(_reads_settings(one) for one in around if str(one) in held):
+    used = [one for one in around if str(one) in held]
+    if not any(map(_reads_settings, used)):
         return {}
+    named = {name for one in used for name in _names_in(one)}
     places = [one.parent for one in around]
     folders = dict.fromkeys([*places, *(project_of(one) for one in places[:1])])
     found: dict[str, Any] = {}
     for file in [one for folder in folders if folder for one in _files_of_settings(folder)]:
-        numbers = {key: one for key, one in _values(file).items() if type(one) in (int, float)}
+        values = _values(file).items()
+        numbers = {key: one for key, one in values if type(one) in (int, float) and key in named}
         found = {**numbers, **found}
     return found
+
+
+def _names_in(file: Path) -> Iterator[str]:
+    """Yield the words of a file that may name what is looked up: keys, attributes and arguments."""
+    for node in [one for statement in statements_of(file) for one in ast.walk(statement)]:
+        match node:
+            case ast.Constant(value=str() as word) | ast.Attribute(attr=word) | ast.arg(arg=word):
+                yield word
 
 
 def _reads_settings(file: Path) -> bool:
