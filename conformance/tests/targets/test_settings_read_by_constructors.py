@@ -118,8 +118,6 @@ def test_files_of_settings_that_no_code_in_use_reads_are_not_looked_at(tmp_path)
     (tmp_path / "train.py").write_text("import json\n")
     (tmp_path / "own.py").write_text("class Own:\n    pass\n")
     assert numbers_of_settings(load(tmp_path / "own.py").Own) == {}
-    code = (
-        "import json\n\n\nclass Own:\n    def width(self, held):\n        return held['d_model']\n"
-    )
+    code = "import json\n\n\nclass Own:\n    def width(self, a):\n        return a['d_model']\n"
     (tmp_path / "own.py").write_text(code)
     assert numbers_of_settings(load(tmp_path / "own.py").Own) == {"d_model": 8}
