@@ -44,6 +44,7 @@ class MaskedBert(nn.Module):
 CLAUSES = "encoder.formula", "encoder.padding-invariance"
 
 
+@pytest.mark.proof
 @pytest.mark.parametrize("name", ["labels=None", "targets=None"])
 def test_calls_that_fail_without_labels_get_some(tmp_path: Path, name: str) -> None:
     source = SOURCE.replace("labels", name.removesuffix("=None"))
@@ -55,6 +56,7 @@ def test_labels_that_a_call_needs_are_given(tmp_path: Path) -> None:
     assert not broken(adapted(tmp_path, "MaskedBert", source), *CLAUSES)
 
 
+@pytest.mark.proof
 @pytest.mark.parametrize(
     ("right", "wrong"),
     [

@@ -116,6 +116,7 @@ def test_a_length_that_nothing_can_change_is_a_question(tmp_path: Path) -> None:
         adapted(tmp_path, "Classifier", source, component="encoder")
 
 
+@pytest.mark.proof
 @pytest.mark.parametrize(
     ("right", "wrong"),
     [

@@ -59,6 +59,7 @@ def test_static_method_that_names_its_class_by_a_module_builds_the_model(tmp_pat
     assert judge(Bench.for_status(backend, effort=0.1), "model.formula").status == "pass"
 
 
+@pytest.mark.proof
 def test_file_that_sets_up_its_messages_and_seeds_is_run(tmp_path):
     setup = "\n\nimport logging\nimport torch\nlogging.captureWarnings(False)\ntorch.manual_seed(0)"
     backend = read(tmp_path, CLASSES, MAKER + setup)
@@ -80,6 +81,7 @@ def test_function_of_a_script_that_trains_its_model_is_not_called(tmp_path):
     assert not (tmp_path / "ran").exists()
 
 
+@pytest.mark.proof
 def test_function_beside_the_folder_of_a_class_builds_its_model(tmp_path, monkeypatch):
     """A read-me shows where the project begins, above the folder in which one works."""
     for folder in ("model", "tools"):

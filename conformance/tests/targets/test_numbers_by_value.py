@@ -78,6 +78,7 @@ def test_sizes_that_are_written_out_are_judged_at_others(
     assert not broken(adapted(tmp_path, "Net", edited(WRITTEN_OUT, *edits)), *CLAUSES)
 
 
+@pytest.mark.proof
 def test_a_width_that_code_repeats_is_the_width(tmp_path: Path) -> None:
     backend = adapted(tmp_path, "Encoder", REPEATED)
     assert not broken(backend, *CLAUSES)
@@ -96,6 +97,7 @@ def test_mistakes_around_written_sizes_are_no_sizes(tmp_path: Path, right: str, 
     assert asked_or_broken(tmp_path, "Net", WRITTEN_OUT, right, wrong, *CLAUSES)
 
 
+@pytest.mark.proof
 def test_a_mistake_of_blocks_around_a_repeated_width_is_found(tmp_path: Path) -> None:
     right, wrong = "self.norm2(x + self.down", "self.norm2(self.down"
     assert asked_or_broken(tmp_path, "Encoder", REPEATED, right, wrong, *CLAUSES)

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import pytest
 from mistaken_code import adapted, asked, broken, edited
 
 CODE = """
@@ -28,6 +29,7 @@ class Block(nn.Module):
 FORMULA = "encoder.layer-formula"
 
 
+@pytest.mark.proof
 def test_first_step_that_differs_with_an_option_is_named(tmp_path: Path) -> None:
     assert not broken(adapted(tmp_path, "Block", CODE), FORMULA)
     wrong = edited(CODE, ("is_causal=self.mask", "is_causal=self.mask, scale=0.1"))

@@ -47,6 +47,7 @@ def test_sizes_that_a_constructor_loads_are_judged_at_others(tmp_path: Path) -> 
     assert not broken(adapted(_written(tmp_path), "Tagger", SOURCE), *CLAUSES)
 
 
+@pytest.mark.proof
 @pytest.mark.parametrize(
     ("right", "wrong"),
     [
