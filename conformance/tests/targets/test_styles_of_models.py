@@ -214,7 +214,7 @@ IN_A_STACK = (
     ("ffn_hidden, dropout) for _ in range(n_layers)", "ffn_hidden, dropout)"),
     (LOOP, "        h = self.stack(h, mask)\n        return self.mlm"),
 )
-GIVEN = (("x, segment_info):", "x, segment_info, mask):"), ("(x > 0)", "(mask > 0)"))
+GIVEN = ("x, segment_info):", "x, segment_info, mask):")
 NOT_HIDDEN = (("(x > 0)", "pad = 0\n        mask = (x > -1)"),)
 ENCODER = SUPPORT / "wild_encoders" / "bert_like.py"
 
@@ -230,18 +230,23 @@ def test_masks_that_a_class_makes_for_its_stack_are_judged(
     assert status(backend, "encoder.formula") is expected
 
 
-@share(2, rest=1)
+@pytest.mark.proof
+def test_mask_that_hides_no_padding_is_an_assumption(tmp_path: Path) -> None:
+    backend = read(tmp_path, ENCODER, "BERT", *IN_A_STACK, *NOT_HIDDEN)
+    assert any("hides no padding on purpose" in one for one in backend.assumed), backend.assumed
+
+
 @pytest.mark.parametrize(
-    ("edits", "said"),
-    [
-        (GIVEN, "makes of mask"),
-        (NOT_HIDDEN, "hides no padding on purpose"),
-    ],
-    ids=["given", "not-hidden"],
+    ("made", "means"),
+    [("(mask > 0)", "True may be attended"), ("(mask == 0)", "a mistake if it is meant to allow")],
 )
-def test_masks_that_are_not_judged_are_assumptions(edits: Any, said: str, tmp_path: Path) -> None:
-    backend = read(tmp_path, ENCODER, "BERT", *IN_A_STACK, *edits)
-    assert any(said in one for one in backend.assumed), backend.assumed
+def test_mask_that_is_handed_to_a_stack_is_judged_with_what_it_means(
+    made: str, means: str, tmp_path: Path
+) -> None:
+    backend = read(tmp_path, ENCODER, "BERT", *IN_A_STACK, GIVEN, ("(x > 0)", made))
+    assert any(one.startswith("mask: ") and means in one for one in backend.understood)
+    assert status(backend, "encoder.formula") is Status.PASS
+    assert status(backend, "encoder.padding-invariance") is Status.PASS
 
 
 @pytest.mark.proof

@@ -97,10 +97,9 @@ def switched(question: Unclear, attempts: Iterable[Attempt], reading: Reading, r
         except Exception:  # code that a user wrote may raise anything
             continue
         if getattr(found, "fits", True) and not _leaves_parameters(found):
-            said = " (tried)." if attempt.options in question.text else f" {works(attempt)}"
-            raise Unclear(
-                f"{question.text.removesuffix('.' * (said[1] == '('))}{said}"
-            ) from question
+            if attempt.options in question.text:
+                raise Unclear(f"{question.text.removesuffix('.')} (tried).") from question
+            raise Unclear(f"{question.text} {works(attempt)}") from question
 
 
 def works(attempt: Attempt) -> str:

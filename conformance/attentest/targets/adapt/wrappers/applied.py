@@ -142,21 +142,24 @@ def _takes_several(code: Code) -> bool:
     """Say whether a sum takes the first result of a sublayer that returns several, and no other."""
     x, _ = _example()
     try:
-        with undisturbed(), torch.no_grad():
+        with undisturbed():
             built = code.build(SIZES).float().eval()
-            single = built(x, _sublayer)
-    except Exception:  # code that a user wrote may raise anything
-        single = None
-    try:
-        with undisturbed(), torch.no_grad():
-            found = built(x, lambda x: (_sublayer(x), x.new_zeros(())))
-    except Exception:  # code that a user wrote may raise anything
+    except Exception:  # code that a user wrote may raise anything; it is reported later
         return False
-    first, single = (one[0] if isinstance(one, tuple) else one for one in (found, single))
-    if not isinstance(first, Tensor) or first.shape != x.shape:
-        return False
-    alike = isinstance(single, Tensor) and single.shape == first.shape
-    return not (alike and torch.allclose(single, first, rtol=1e-5, atol=1e-5))
+
+    def result(sublayer: Callable[[Tensor], Any]) -> Tensor | None:
+        try:
+            with undisturbed(), torch.no_grad():
+                found = built(x, sublayer)
+        except Exception:  # code that a user wrote may raise anything
+            return None
+        first = found[0] if isinstance(found, tuple) else found
+        return first if isinstance(first, Tensor) and first.shape == x.shape else None
+
+    of_pair, of_one = result(lambda x: (_sublayer(x), x.new_zeros(()))), result(_sublayer)
+    if of_pair is None or of_one is None:
+        return of_pair is not None
+    return not torch.allclose(of_one, of_pair, rtol=1e-5, atol=1e-5)
 
 
 def _summed(code: Code) -> Wrapper | None:
