@@ -66,6 +66,8 @@ def _divisor(formula: Formula, part: str, mean: Step, x: Step) -> Step:
     choices, width = formula.choices, x.value.shape[-1]
     epsilon, place = choices.rms_epsilon, choices.rms_epsilon_place
     row = mean.axes
+    # An epsilon that is not declared may be any of those in use.
+    every = (epsilon,) if "rms_epsilon" in formula.declared else _EPSILONS
     formula.step(
         part,
         "mean of squares + epsilon",
@@ -74,6 +76,13 @@ def _divisor(formula: Formula, part: str, mean: Step, x: Step) -> Step:
         text="mean of x^2 + epsilon",
         axes=row,
         optional=True,
+        mistakes=[
+            Mistake(
+                "sum of x^2 + epsilon, without a division by d",
+                lambda m, one=one: width * m + one,
+            )
+            for one in every
+        ],
     )
     for name, scale in (("root of the mean of squares", 1.0), ("length", width**0.5)):
         formula.step(
@@ -106,6 +115,13 @@ def _divisor(formula: Formula, part: str, mean: Step, x: Step) -> Step:
                 Mistake(f"sqrt(mean of x^2 + {one:g})", partial(divide_by, epsilon=one))
                 for one in _EPSILONS
                 if "rms_epsilon" in formula.declared and one != epsilon
+            ),
+            *(
+                Mistake(
+                    "the length + epsilon, without a division by sqrt(d)",
+                    lambda m, one=one: np.sqrt(width * m) + one,
+                )
+                for one in every
             ),
         ],
     )

@@ -212,6 +212,11 @@ def _columns(formula: Formula, part: str, what: str, x: Step, both: Sequence[Arr
         found[..., one], found[..., other] = first * x[..., other], second * x[..., one]
         return found
 
+    def in_place(x: Array) -> Array:
+        found = np.zeros_like(x)
+        found[..., one], found[..., other] = -x[..., one], x[..., other]
+        return found
+
     formula.step(
         part,
         f"{what}(-b, a)",
@@ -224,6 +229,7 @@ def _columns(formula: Formula, part: str, what: str, x: Step, both: Sequence[Arr
             Mistake("(b, a) for each pair", lambda x: quarter(x, first=1.0)),
             Mistake("(b, -a) for each pair", lambda x: quarter(x, first=1.0, second=-1.0)),
             Mistake("(-b, -a) for each pair", lambda x: quarter(x, second=-1.0)),
+            Mistake("(-a, b) for each pair", in_place),
         ],
     )
 

@@ -144,7 +144,7 @@ class Form:
         if self.apply is None or self.applied is None:
             result = self._call(built, x, places)
             return result if isinstance(result, tuple) else (result,)
-        tables, scale = without_scale(self._tables(built, x, places))
+        tables, scale = without_scale(self._rows_of(built, x, places))
         named = self._carried(self.applied, x, places)
         if len(tables) == 2:
             # One argument may carry both tables.
@@ -185,7 +185,14 @@ class Form:
             named["offset"] = places[:, 0].contiguous()
         return {role: one for role, one in named.items() if role in arguments.roles}
 
-    def _tables(self, built: Held | HeldPlain, x: Tensor, places: Tensor) -> tuple[Any, ...]:
+    def tables(self, built: Held | HeldPlain, x: Tensor) -> tuple[Any, ...]:
+        """Return the tables that turn x (B, H, L, E); none where code turns x itself."""
+        if self.apply is None:
+            return ()
+        given = x.permute(_ORDERS[self.layout])
+        return self._rows_of(built, given, self._places(given, None))
+
+    def _rows_of(self, built: Held | HeldPlain, x: Tensor, places: Tensor) -> tuple[Any, ...]:
         """Return the tables: two, or one of complex numbers or angles; the rows of the tokens."""
         made = self._call(built, x, places)
         tables = tuple(made) if isinstance(made, tuple | list) else (made,)

@@ -10,6 +10,7 @@ import torch
 
 from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.adapt.rotary.forms import STYLES, Form
+from attentest.targets.adapt.rotary.nearest import nearest, pairs_of
 from attentest_spec import Choices, Setting, Sizes
 from attentest_spec.choices import Value
 from attentest_spec.rotary import rotary
@@ -73,10 +74,11 @@ def _of_form(form: Form, bases: list[float]) -> Shown | None:
         return None
     plain, counts = seen
     best = int(np.argmin(counts))
-    if counts[best] and (parts := _unequal(form)):
-        each = (_seen(one, options) for one in parts)
+    if counts[best]:
+        each = [_seen(one, options) for one in _unequal(form)]
         fits = [one[1].index(0) for one in each if one is not None and 0 in one[1]]
-        best = min(fits, default=best)
+        pairs = pairs_of(form, X, SIZES, lambda form, x: answer(form, x, None))
+        best = min(fits, default=nearest(options, counts, pairs))
     choices = options[best]
     exact = Setting(SIZES, choices)
     if counts[best] == 0 and np.abs(plain - rotary(exact, X)).max() > _EXACT:
