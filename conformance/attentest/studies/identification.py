@@ -6,6 +6,7 @@ from functools import partial
 from typing import Any
 
 from attentest.analysis.identify import Finding, identify
+from attentest.analysis.identify.finding import with_undetermined
 from attentest.harness.errors import Unavailable
 from attentest.harness.messages import Methods
 from attentest.harness.process import Isolation
@@ -59,7 +60,7 @@ def identify_target(
     `component` is the one that code is which is no backend. Raises as :func:`identified` does.
     """
     backend = resolve.backend_of(target, {"component": component} if component else {})
-    return identify(backend, components, precision=precision, device=device)
+    return with_undetermined(identify(backend, components, precision=precision, device=device))
 
 
 def methods(backend: Backend) -> Methods:
@@ -77,4 +78,4 @@ def _identify(
         found = identify(backend, components, precision=precision, device=device)
     except Exception as failure:  # describing a backend runs code of its author
         raise LoadFailure(f"{backend.name} could not be described: {summary(failure)}") from failure
-    return {name: plain_value(asdict(one)) for name, one in found.items()}
+    return {name: plain_value(asdict(one)) for name, one in with_undetermined(found).items()}

@@ -7,7 +7,13 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from attentest.analysis.identify.finding import MEASURED, Finding, format_value, same
+from attentest.analysis.identify.finding import (
+    MEASURED,
+    UNDETERMINED,
+    Finding,
+    format_value,
+    same,
+)
 from attentest.results.wording import PAPER
 
 LEGEND = "* another option than the paper's    ! not what is declared    ? cannot be determined"
@@ -60,6 +66,14 @@ def _summary(target: str, found: Mapping[str, Finding]) -> str:
     measured = sum(one.status == MEASURED for one in found.values())
     wrong = [_contradiction(one) for one in found.values() if not one.agrees]
     counted = f"{target}: {measured} of {len(found)} choices measured; "
+    if unknown := [name for name, one in found.items() if one.status == UNDETERMINED]:
+        counted += (
+            f"no options of {', '.join(unknown)} give its numbers together, so that none of these "
+            f"is determined: `attentest check` looks for the mistake"
+        )
+        if not wrong:
+            return f"{counted}."
+        counted += "; "
     if not wrong:
         return counted + "none of them contradicts what is declared."
     return counted + f"{len(wrong)} NOT AS DECLARED: {'; '.join(wrong)}."

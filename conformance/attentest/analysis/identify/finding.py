@@ -1,7 +1,8 @@
 """Findings about a choice: the evidence of one component, and the sum over all of them."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import isclose
 from typing import Any
 
@@ -33,6 +34,12 @@ class Evidence:
 
 
 MEASURED, NONE_FITS, CANNOT_TELL = "measured", "none of the listed options", "cannot tell"
+
+UNDETERMINED = "not determined"
+"""The status of a choice that is tried together with others, where no options give the numbers.
+
+A mistake somewhere in the formula is no option of each choice that it has.
+"""
 
 
 @dataclass(frozen=True)
@@ -76,7 +83,8 @@ class Finding:
     @property
     def agrees(self) -> bool:
         """Whether the numbers do not contradict what is declared."""
-        if self.status == CANNOT_TELL or self.expected in (None, "unspecified"):
+        unknown = self.status in (CANNOT_TELL, UNDETERMINED)
+        if unknown or self.expected in (None, "unspecified"):
             return True
         if self.measured is None:
             return False
@@ -123,6 +131,22 @@ def merged(
     return Finding(
         choice, declared, values[0], MEASURED, reason, shown[0].difference, where, tolerance
     )
+
+
+def with_undetermined(found: Mapping[str, Finding]) -> dict[str, Finding]:
+    """Return findings whose choices are not determined where no options of several fit together.
+
+    These have one reason: they were tried together, in one component.
+    """
+    failed = Counter(one.reason for one in found.values() if one.status == NONE_FITS)
+
+    def is_undetermined(one: Finding) -> bool:
+        return one.status == NONE_FITS and failed[one.reason] > 1
+
+    return {
+        name: replace(one, status=UNDETERMINED) if is_undetermined(one) else one
+        for name, one in found.items()
+    }
 
 
 def _disagreeing(choice: str, declared: Value | None, shown: Sequence[Evidence]) -> Finding:

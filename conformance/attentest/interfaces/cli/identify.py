@@ -6,6 +6,7 @@ import click
 from rich.console import Console
 from rich.text import Text
 
+from attentest.analysis.identify.finding import UNDETERMINED
 from attentest.harness.errors import Unavailable
 from attentest.harness.process import Isolation
 from attentest.interfaces.cli import options
@@ -37,7 +38,8 @@ def identify_command(
 
     A TARGET is a name (see `attentest list backends`), FILE.py, FILE.py:OBJECT, MODULE:OBJECT,
     stdio:COMMAND or "paper NAME=OPTION ..". Exit code 0: nothing contradicts what is declared; 1:
-    something does, or its process did not finish; 2: usage; 3: it could not be loaded.
+    something does, no options give the numbers, or its process did not finish; 2: usage; 3: it
+    could not be loaded.
     """
     with usage():
         _known(target, (*components, *filter(None, [component])), dtype)
@@ -55,7 +57,8 @@ def identify_command(
         console.print(Text(str(failure)), soft_wrap=True)
         sys.exit(3 if isinstance(failure, LoadFailure) else 1)
     show(console, target, found)
-    sys.exit(int(not all(one.agrees for one in found.values())))
+    wrong = [not one.agrees or one.status == UNDETERMINED for one in found.values()]
+    sys.exit(int(any(wrong)))
 
 
 def _known(target: str, components: tuple[str, ...], dtype: str) -> None:

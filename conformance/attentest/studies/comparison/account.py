@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from attentest.analysis.identify import MEASURED, Finding, identify
+from attentest.analysis.identify.finding import with_undetermined
 from attentest.results.text import line, plain_value
 from attentest.studies.comparison.pictures import Picture, pictures
 from attentest_spec import COMPONENTS, Backend, Choices, Limits
@@ -34,7 +35,7 @@ class Account:
             line(str(backend.title), 200),
             tuple(name for name in COMPONENTS if name in backend.components),
             backend.limits,
-            identify(backend),
+            with_undetermined(identify(backend)),
         )
         drawn = pictures(account.name, backend, account.choices)
         return replace(account, pictures=drawn)
