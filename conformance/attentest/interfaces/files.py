@@ -11,6 +11,7 @@ from attentest.harness.process import Child, Isolation
 from attentest.results.assumptions import EMBEDS, left_out
 from attentest.results.blocks import folded
 from attentest.results.causes import Cause, causes
+from attentest.results.following import followed_by
 from attentest.results.meanings import Contradiction, contradiction
 from attentest.results.run import BackendRun, Run
 from attentest.results.screen import Screen
@@ -226,8 +227,8 @@ class FileSummary:
             said = backend.failure.removesuffix(ELSEWHERE).rstrip()
             if one.member.guessed:
                 said = _in_short(said, f"{self.target}:{name}")
-            if number := cause_of(said, found):
-                yield "\n".join(folded(_FOLLOWS.format(name, number), screen.width))
+            if where := followed_by(said, found):
+                yield "\n".join(folded(_FOLLOWS.format(name, where), screen.width))
             else:
                 lines = folded(said, screen.width, indent="")
                 yield "\n".join([f"== {name}", "", *lines])
@@ -371,16 +372,7 @@ _UNDEFINED = (
 )
 
 
-_FOLLOWS = "{} is not judged: its first step that differs is on the line of cause {}"
-
-
-def cause_of(question: str, found: Sequence[Cause]) -> int:
-    """Return the number of the cause whose line a question names as the one that differs, or 0."""
-    for number, one in enumerate(found, 1):
-        named = f" {Path(one.file).name}:{one.line} (" in question
-        if one.severity.fails_run and one.location is not None and named:
-            return number
-    return 0
+_FOLLOWS = "{} is not judged: its first step that differs is {}"
 
 
 def _in_short(question: str, target: str) -> str:

@@ -2,7 +2,6 @@
 
 import re
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 from click.testing import CliRunner, Result
@@ -12,10 +11,8 @@ import attentest
 from attentest.harness.errors import Unavailable
 from attentest.interfaces import files
 from attentest.interfaces.cli.main import main
-from attentest.interfaces.files import cause_of
 from attentest.judging.bench import Bench
 from attentest.judging.judge import judge
-from attentest.results.verdict import Status
 
 FILE = SUPPORT / "wild_files" / "mixed.py"
 NUMBERS = ("--clause", "attention.formula", "--clause", "feed_forward.formula")
@@ -287,20 +284,6 @@ def test_question_about_a_hint_names_the_line(tmp_path: Path):
     said = " ".join(result.output.split())
     assert "In the nearest reading, the first step that differs is 'activated': net.py:" in said
     assert result.exit_code == 3
-
-
-def test_question_about_the_line_of_a_mistake_follows_from_it():
-    question = "GPT has not its numbers: those that it computes begin at own.py:81 (return x). Or"
-    warning = SimpleNamespace(severity=Status.WARNING, file="/a/own.py", line=81, location=object())
-    mistake = SimpleNamespace(
-        severity=Status.VIOLATION, file="/a/own.py", line=81, location=object()
-    )
-    elsewhere = SimpleNamespace(
-        severity=Status.VIOLATION, file="/a/own.py", line=8, location=object()
-    )
-    unknown = SimpleNamespace(severity=Status.VIOLATION, file="", line=None, location=None)
-    assert cause_of(question, [elsewhere, unknown, mistake]) == 3
-    assert cause_of(question, [warning, elsewhere, unknown]) == 0
 
 
 FUNCTIONS = """
