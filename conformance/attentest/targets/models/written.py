@@ -18,6 +18,8 @@ from attentest.targets.models.surrounded import SURROUNDED_SOURCE, Surrounded
 from attentest.targets.models.tables.fixed_rows import RESIZED_SOURCE, resized
 from attentest.targets.models.tables.handed_positions import SINES_SOURCE, sines
 from attentest.targets.models.tables.heads_of_layers import PLAIN_HEAD_SOURCE, plain_head
+from attentest.targets.models.tables.idle_norms import LEFT_OUT_SOURCE, left_out
+from attentest.targets.models.tables.lone_norm import WITH_IDLE_NORM_SOURCE, with_idle_norm
 from attentest.targets.models.tables.norms_in_turn import UNTIED_SOURCE, untied
 from attentest.targets.models.tables.norms_of_calls import (
     NORMS_OF_CALLS_SOURCE,
@@ -72,6 +74,8 @@ class Adapter:
             (placeless, PLACELESS_SOURCE),
             (in_columns, IN_COLUMNS_SOURCE),
             (untied, UNTIED_SOURCE),
+            (left_out, LEFT_OUT_SOURCE),
+            (with_idle_norm, WITH_IDLE_NORM_SOURCE),
             (norms_held, NORMS_OF_CALLS_SOURCE),
             (own_heads, OWN_HEADS_SOURCE),
         ):
