@@ -22,8 +22,6 @@ from attentest.targets.adapt.assumptions.choices import (
     chosen,
     declared_choices,
     measured,
-    named,
-    pairs,
 )
 from attentest.targets.adapt.assumptions.of_limits import of_limits
 from attentest.targets.adapt.limits import least_width, said_of
@@ -40,6 +38,7 @@ from attentest.targets.adapt.wrappers.own_norms import InTurn
 from attentest.targets.comments import comments_on_masks
 from attentest.targets.constants.models import demand_effect, demand_explanation
 from attentest.targets.models.building import building
+from attentest.targets.models.calls.positions import demand_fit_of_positions
 from attentest.targets.models.inferring import Inferred, infer, probe_of
 from attentest.targets.models.instances import stands_for_class
 from attentest.targets.models.layers import Read, demand_layers
@@ -65,6 +64,10 @@ from attentest.targets.models.tables.head_matrices import with_own_parameters
 from attentest.targets.models.tables.idle_norms import with_idle_norms_left_out
 from attentest.targets.models.tables.lone_norm import demand_normed_inputs, table_with_both_norms
 from attentest.targets.models.tables.mapping import table_of
+from attentest.targets.models.tables.memory_norms import (
+    MemoryAsItIs,
+    question_of_memory,
+)
 from attentest.targets.models.tables.norms_in_turn import with_own_norms
 from attentest.targets.models.tables.norms_of_calls import NormsOfCalls
 from attentest.targets.models.tables.one_table import (
@@ -78,7 +81,7 @@ from attentest.targets.models.tables.one_table import (
 )
 from attentest.targets.models.tables.vocabularies import Vocabulary
 from attentest.targets.models.trials import Building
-from attentest.targets.models.written import Adapter
+from attentest.targets.models.written import Adapter, summary_of
 from attentest.targets.neighbours import functions_that_build
 from attentest.targets.origin import origin
 from attentest.targets.single import SINGLE, Single, in_precision_of, in_single
@@ -155,8 +158,14 @@ def adapt_model(
         demand_effect(built, inferred, name)
         demand_no_effect(built, inferred, name)
         built = with_own_norms(built, inferred, name, reading)
-        asked = _Asked(thing, reading, name, home, read, instance, least)
-        return with_idle_norms_left_out(built, inferred, reading, partial(_adapted, asked))
+        one = _Asked(thing, reading, name, home, read, instance, least)
+        try:
+            made = with_idle_norms_left_out(built, inferred, reading, partial(_adapted, one))
+        except Unclear as question:
+            raise (question_of_memory(built, name) or question) from None
+        if not made.fits and (other := question_of_memory(built, name)):
+            raise other
+        return made
 
 
 @dataclass(frozen=True)
@@ -207,6 +216,7 @@ def _adapted(asked: _Asked, built: Building, inferred: Inferred) -> AdaptedWhole
     if made.fits and not reading.anyway:
         demand_documented_scales(name, "model", thing, made.choices, reading)
     demand_normed_inputs(built, made, name)
+    demand_fit_of_positions(inferred.call.every_argument, name, fits=made.fits)
     if not reading.anyway:
         demand_one_offset(name, made, made.choices)
         demand_logits(name, thing, made, reading)
@@ -291,7 +301,7 @@ def _measured(adapter: Adapter, found: FoundTable, reading: Reading) -> AdaptedW
     if found.interleaved and reading.strict:
         raise Unclear(interleaved.QUESTION.format(adapter.name, "model"))
     findings = _findings(adapter)
-    single = None if reading.strict or _is_widened(adapter) else _in_single(adapter, findings)
+    single = None if reading.strict or adapter.building.widened else _in_single(adapter, findings)
     if single:
         adapter, findings = replace(adapter, limits=single[0]), single[1]
     explained = trust.explained(findings)
@@ -318,7 +328,7 @@ def _measured(adapter: Adapter, found: FoundTable, reading: Reading) -> AdaptedW
     order = [interleaved.SENTENCE] * found.interleaved
     unhidden = [TARGET_PADS] * adapter.inferred.right_padded
     known = assumed_of_call(own, reading, "model", adapter.building)
-    is_single = bool(single) or _is_widened(adapter)
+    is_single = bool(single) or adapter.building.widened
     assumptions = (*order, *unhidden, *known, *[SINGLE] * is_single, *of_limits(adapter.limits))
     said = (
         f"{adapter.name} is judged as model",
@@ -334,12 +344,7 @@ def _measured(adapter: Adapter, found: FoundTable, reading: Reading) -> AdaptedW
     )
     made = _backend(replace(adapter, choices=choices), said)
     doubts = (*assumptions, *adapter.building.doubts, *adapter.inferred.doubts, *found.remarks)
-    return replace(made, assumed=doubts, summary=_summary(adapter), fits=explained)
-
-
-def _is_widened(adapter: Adapter) -> bool:
-    """Say whether the model computes in float32 whatever it is given, and raises in float64."""
-    return adapter.building.widened
+    return replace(made, assumed=doubts, summary=summary_of(adapter), fits=explained)
 
 
 def _findings(adapter: Adapter) -> Mapping[str, Finding]:
@@ -361,16 +366,6 @@ def _in_single(adapter: Adapter, findings: Mapping[str, Finding]) -> Single | No
     return in_single(_backend(adapter, ()), answer, findings, adapter.choices)
 
 
-def _summary(adapter: Adapter) -> str:
-    """Return how the model is called, its masks and its parameters, in one line."""
-    read = adapter.inferred.call.every_argument
-    given = adapter.inferred.call.conventions.masks
-    called = ", ".join([*pairs(read.tokens.items()), *given])
-    masks = [] if given else ["it makes its masks itself"]
-    missing = filter(None, [sentence(adapter.inferred.ungiven)])
-    return "; ".join([f"{adapter.name} called ({called})", *missing, *masks, *named(adapter.table)])
-
-
 def _backend(adapter: Adapter, said: tuple[str, ...]) -> AdaptedWhole:
     """Return the backend that the code of `adapter` defines, run on the live model."""
     space: dict[str, Any] = {
@@ -383,7 +378,7 @@ def _backend(adapter: Adapter, said: tuple[str, ...]) -> AdaptedWhole:
         "TorchBackend": TorchBackend,
     }
     exec(adapter.body(), space)
-    for one in (Surrounded, Vocabulary, InTurn, OfAllHeads, NormsOfCalls):  # copies: no pickle
+    for one in _LIVE:  # copies: no pickle
         space[one.__name__] = one
     made: TorchBackend = space["backend"]
     return AdaptedWhole(
@@ -395,3 +390,7 @@ def _backend(adapter: Adapter, said: tuple[str, ...]) -> AdaptedWhole:
         understood=said,
         adapter=adapter,
     )
+
+
+_LIVE = (Surrounded, Vocabulary, InTurn, OfAllHeads, NormsOfCalls, MemoryAsItIs)
+"""The classes whose code an adapter contains."""

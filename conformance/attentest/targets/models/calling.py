@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from attentest.targets.models.arguments import Arguments
+from attentest.targets.models.arguments import Arguments, Positions
 from attentest.targets.models.forms import ADDITIVE, LENGTHS, Form
 
 FILLED = (
@@ -268,4 +268,5 @@ class Call:
         if self.conventions.labelled and arguments.labels:
             yield arguments.labels, f"target{turn}.contiguous()"
         for own, value in arguments.fixed.items():
-            yield own, repr(value)
+            is_turned = turn and isinstance(value, Positions)
+            yield own, f"({value!r}){turn}" if is_turned else repr(value)

@@ -14,6 +14,7 @@ from attentest.targets.adapt.reading import Reading, Unclear
 from attentest.targets.kernels import demand_runnable
 from attentest.targets.models import arguments
 from attentest.targets.models.calling import EQUAL, FILLED, Call, Conventions
+from attentest.targets.models.calls.positions import assumed_of_positions, with_counted_positions
 from attentest.targets.models.calls.search import SURE, best_call, likeliest, runs
 from attentest.targets.models.combining import (
     combinations,
@@ -229,7 +230,8 @@ def infer(built: Building, name: str, doc: str, reading: Reading) -> Inferred:
     how = call.conventions
     tokens = "(L, B)" if how.sequence_first else "(B, L)"
     turned = [TURNED.format(how.axes, tokens)] * how.turned
-    doubts = (*turned, *at_end, *wrong, *filling, *(() if sure else masks), *unhidden)
+    counted = assumed_of_positions(read)
+    doubts = (*counted, *turned, *at_end, *wrong, *filling, *(() if sure else masks), *unhidden)
     pad = probe.sizes.source_pad if probe is not not_fixed else 0
     untrained = untrained_rows(probe.model) if pads == "call" and not knows else []
     if len(untrained) == 1:
@@ -300,7 +302,7 @@ def _plain_call(probe: Probe, name: str, reading: Reading) -> Call:
         packed = read_packed(name, unpacked(type(model).forward), reading)
         read = packed or arguments.read(name, signature_of(model), wanted, reading)
         pairs = () if packed else taken_in_pairs(type(model).forward, read.tokens)
-        return Call(replace(read, with_lengths=pairs))
+        return with_counted_positions(probe, Call(replace(read, with_lengths=pairs)))
     encode, decode = (inspect.signature(getattr(model, one)) for one in ("encode", "decode"))
     first = arguments.read(f"{name}.encode", encode, wanted[:1], reading)
     more = ["source"] * bool({"src", "source"} & {*decode.parameters})  # its padding is hidden
