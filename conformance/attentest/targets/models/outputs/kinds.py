@@ -1,4 +1,4 @@
-"""What the output of a whole model is, and how its logits are scaled, by one probing call."""
+"""The kind of a whole model's output, and the scale of its logits, by one probing call."""
 
 import torch
 
