@@ -1,4 +1,4 @@
-"""Whole models that take the positions of their tokens beside these."""
+"""Whole models that take the positions of their tokens in addition to these."""
 
 from pathlib import Path
 
