@@ -1,4 +1,4 @@
-"""Positions that a call takes in addition to its tokens: how they are counted, and whether that fits."""
+"""Positions that a call takes in addition to tokens: how they are counted, and the fit of that."""
 
 from dataclasses import replace
 
@@ -14,8 +14,8 @@ _GIVEN = (
     "numbers show"
 )
 _UNKNOWN = (
-    "{} takes {} in addition to its tokens, which are positions by their names, and counted from {} they "
-    "do not give the numbers of a design: what calls it may count them otherwise. Make them in the "
+    "{} takes {} in addition to its tokens, which are positions by their names, and counted from "
+    "{} they do not give the numbers of a design: what calls it may count them otherwise. Make them in the "
     "call, or name the classes of its parts, one by one."
 )
 
