@@ -15,8 +15,8 @@ _GIVEN = (
 )
 _UNKNOWN = (
     "{} takes {} in addition to its tokens, which are positions by their names, and counted from "
-    "{} they do not give the numbers of a design: what calls it may count them otherwise. Make them in the "
-    "call, or name the classes of its parts, one by one."
+    "{} they do not give the numbers of a design: what calls it may count them otherwise. Make "
+    "them in the call, or name the classes of its parts, one by one."
 )
 
 
