@@ -50,6 +50,7 @@ from attentest.targets.models.limits import (
     is_random_without_dropout,
     limits_of,
     with_rounded_heads,
+    with_rows_of_vocabulary,
 )
 from attentest.targets.models.outputs.kinds import kind_of_output, logits_scaled
 from attentest.targets.models.questions.defaults import inferred_of_defaults
@@ -195,6 +196,7 @@ def _adapted(asked: _Asked, built: Building, inferred: Inferred) -> AdaptedWhole
     if not reading.anyway:
         demand_answer_as_built(built, inferred, name)
         _demand_meanings(thing, name, inferred, reading)
+    built = with_rows_of_vocabulary(built, inferred)
     limits = replace(limits_of(built, inferred, found.table, reading), least_width=asked.least)
     fixed = not reading.strict and is_random_without_dropout(built, inferred)
     if asked.instance is not None:

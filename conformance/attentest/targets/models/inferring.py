@@ -156,7 +156,7 @@ def infer(built: Building, name: str, doc: str, reading: Reading) -> Inferred:
             if score == SURE:
                 break
     if call is not None and call.conventions.is_filled:
-        is_shown = score == SURE or (call.conventions.equal and _leaves_target_pads(probe, call))
+        is_shown = score == SURE or _leaves_target_pads(probe, call)
         call = call if is_shown and hides_all_filling(probe, call) else None
     if call is None:
         demand_tokens(

@@ -52,14 +52,7 @@ def with_idle_norms_left_out(
     """
     idle = [] if reading.strict else _idle_norms(built, inferred)
     if idle:
-        said = _SAID.format(" and ".join(idle))
-        other = replace(
-            built,
-            expression=f"{left_out.__name__}({built.expression}, {idle})",
-            space={**built.space, left_out.__name__: left_out},
-            said=(*built.said, said),
-            doubts=(*built.doubts, said),
-        )
+        other = without(built, idle, _SAID.format(" and ".join(idle)))
         try:
             made = adapted(other, inferred)
         except Unclear:  # what it is with them says more
@@ -67,6 +60,17 @@ def with_idle_norms_left_out(
         if made and made.fits and made.choices.get("norm_placement") == "post":
             return made
     return adapted(built, inferred)
+
+
+def without(built: Building, norms: Sequence[str], said: str) -> Building:
+    """Return `built` without modules of these paths, with the sentence `said` on them."""
+    return replace(
+        built,
+        expression=f"{left_out.__name__}({built.expression}, {norms})",
+        space={**built.space, left_out.__name__: left_out},
+        said=(*built.said, said),
+        doubts=(*built.doubts, said),
+    )
 
 
 def _idle_norms(built: Building, inferred: Inferred) -> list[str]:

@@ -13,7 +13,9 @@ from torch import nn
 from attentest.targets.adapt.parameters import FoundTable
 from attentest.targets.adapt.reading import Reading, Unclear
 from attentest.targets.models.inferring import Inferred
+from attentest.targets.models.tables.idle_norms import without
 from attentest.targets.models.tables.mapping import NormOfOneStack, table_of
+from attentest.targets.models.tables.memory_norms import with_plain_memory
 from attentest.targets.models.trials import Building
 from attentest.targets.whole import AdaptedWhole
 from attentest_spec.mapping import locate
@@ -38,6 +40,12 @@ _MISSING = (
 )
 
 
+_NOT_COMPARED = (
+    "the norm behind one stack alone, {}, is left out, and NOT compared: the memory, which layers "
+    "norm, needs none"
+)
+
+
 def table_with_both_norms(
     built: Building, inferred: Inferred, name: str, reading: Reading
 ) -> tuple[Building, FoundTable]:
@@ -48,6 +56,9 @@ def table_with_both_norms(
     try:
         return built, table_of(built, inferred, name)
     except NormOfOneStack as question:
+        if f"{with_plain_memory.__name__}(" in built.expression:
+            other = without(built, [question.norm], _NOT_COMPARED.format(question.norm))
+            return other, table_of(other, inferred, name)
         for number, side in enumerate(() if reading.strict else _SIDES):
             own = f"norm_behind_the_{side}"
             given = f'"{question.norm}", "{own}"'

@@ -9,6 +9,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 
 from attentest.analysis.lines.torch_recording import line_of_caller
@@ -16,7 +17,6 @@ from attentest.targets.adapt.encoders.entering import is_norm
 from attentest.targets.adapt.parameters.building import DISTINCT
 from attentest.targets.adapt.reading import Reading, Uncovered
 from attentest.targets.models.inferring import Inferred, probe_of
-from attentest.targets.models.probing import SOURCE_LENGTH, TARGET_LENGTH
 from attentest.targets.models.trials import Building
 from attentest.targets.nearest import shown_line
 
@@ -81,22 +81,26 @@ _QUESTION = (
 def without_memory_norms(built: Building, inferred: Inferred, reading: Reading) -> Building:
     """Return `built` with a memory that no layer of the decoder norms.
 
-    It is returned as it is where none does, or where no call shows it, as of equal lengths.
+    It is returned as it is where none does.
     """
     if reading.strict or reading.anyway or built.equal:
         return built
     probe = probe_of(built, DISTINCT.but(target_vocabulary=DISTINCT.source_vocabulary))
     watched = _Watched(probe.model)
+    call, (source, target) = inferred.call.compiled(), probe.tokens
     try:
-        probe.called(inferred.call.compiled(), *probe.tokens)
+        probe.called(call, source, target)
+        before = watched.taken()
+        probe.called(call, source, target.flip(0))
+        after = watched.taken()
     finally:
         watched.close()
-    found = watched.of_memory()
+    found = watched.of_memory(before, after)
     if not found:
         return built
     layers, norm, *_ = found[0]
     first = f"{layers}.0.{norm}"
-    at = watched.lines.get(first)
+    at = watched.lines.get(f"{first}:{found[0][3][0]}")
     said = _SAID.format(first, f" at {shown_line(at)}" if at else "")
     return replace(
         built,
@@ -117,11 +121,11 @@ def question_of_memory(built: Building, name: str) -> Uncovered | None:
 
 
 class _Watched:
-    """Notes for each norm of a layer how many rows it gets, in the order of its calls."""
+    """Keeps for each norm of a layer what it gets, in the order of its calls."""
 
     def __init__(self, model: nn.Module) -> None:
         self.model = model
-        self.rows: dict[str, list[int]] = {}
+        self.rows: dict[str, list[Tensor]] = {}
         self.layers: dict[str, str] = {}
         self.lines: dict[str, Any] = {}
         self.handles: list[Any] = []
@@ -137,16 +141,31 @@ class _Watched:
         for one in self.handles:
             one.remove()
 
-    def of_memory(self) -> list[tuple[str, str, int, tuple[int, ...]]]:
-        """Return the norms of decoder layers that get rows of the source, and in which calls."""
-        decoders = {self.layers[path] for path, rows in self.rows.items() if TARGET_LENGTH in rows}
+    def taken(self) -> dict[str, list[Tensor]]:
+        """Return what the norms got since this was asked for."""
+        found, self.rows = self.rows, {}
+        return found
+
+    def of_memory(
+        self, before: dict[str, list[Tensor]], after: dict[str, list[Tensor]]
+    ) -> list[tuple[str, str, int, tuple[int, ...]]]:
+        """Return the norms of decoder layers that get the memory, and in which calls.
+
+        A memory is what stays as it is `before` and `after` the target is changed, in a layer in
+        which other rows do not.
+        """
+        moved = {
+            path: [not _same(*pair) for pair in zip(rows, after.get(path, []), strict=False)]
+            for path, rows in before.items()
+        }
+        decoders = {self.layers[path] for path, each in moved.items() if any(each)}
         found: dict[tuple[str, str, int, tuple[int, ...]], set[str]] = {}
-        for path, rows in self.rows.items():
-            if self.layers[path] in decoders and SOURCE_LENGTH in rows:
+        for path, each in moved.items():
+            if self.layers[path] in decoders and not all(each):
                 layers, _, number = self.layers[path].rpartition(".")
-                turns = tuple(n for n, one in enumerate(rows, 1) if one == SOURCE_LENGTH)
+                turns = tuple(n for n, one in enumerate(each, 1) if not one)
                 inner = path.removeprefix(f"{self.layers[path]}.")
-                found.setdefault((layers, inner, len(rows), turns), set()).add(number)
+                found.setdefault((layers, inner, len(each), turns), set()).add(number)
         every = {
             layers: {name for name, _ in self.model.get_submodule(layers).named_children()}
             for layers, *_ in found
@@ -154,11 +173,16 @@ class _Watched:
         return [one for one, numbers in found.items() if one[0] and numbers == every[one[0]]]
 
     def _note(self, path: str, _: nn.Module, inputs: tuple[object, ...]) -> None:
-        shape = getattr(inputs[0], "shape", ()) if inputs else ()
-        known = [one for one in shape[:-1] if one in (SOURCE_LENGTH, TARGET_LENGTH)]
-        self.rows.setdefault(path, []).append(known[0] if len(known) == 1 else 0)
-        if known == [SOURCE_LENGTH] and (at := line_of_caller()):
-            self.lines.setdefault(path, at)
+        rows = inputs[0] if inputs else None
+        if isinstance(rows, Tensor):
+            self.rows.setdefault(path, []).append(rows.clone())
+            number = len(self.rows[path])
+            if at := line_of_caller():
+                self.lines.setdefault(f"{path}:{number}", at)
+
+
+def _same(one: Tensor, other: Tensor) -> bool:
+    return one.shape == other.shape and torch.equal(one, other)
 
 
 def _layer_around(path: str) -> str:
