@@ -83,6 +83,7 @@ from attentest.targets.models.tables.one_table import (
 from attentest.targets.models.tables.vocabularies import Vocabulary
 from attentest.targets.models.trials import Building
 from attentest.targets.models.written import Adapter, summary_of
+from attentest.targets.nearest import nearest
 from attentest.targets.neighbours import functions_that_build
 from attentest.targets.origin import origin
 from attentest.targets.single import SINGLE, Single, in_precision_of, in_single
@@ -318,8 +319,9 @@ def _measured(adapter: Adapter, found: FoundTable, reading: Reading) -> AdaptedW
         inferred = {**scaled, **inferred}
     shown = {} if explained else shown_in_parts(_backend(adapter, ()), inferred)
     inferred |= shown
-    demand_explanation(adapter.building, explained or bool(shown), reading, adapter.name)
     choices = declared_choices(inferred, reading)
+    near = partial(nearest, _backend(replace(adapter, choices=choices), ()), "model")
+    demand_explanation(adapter.building, explained or bool(shown), reading, adapter.name, near)
     if not reading.strict:
         limits = with_rounded_heads(_backend(adapter, ()), choices, explained)
         adapter = replace(adapter, limits=limits)
