@@ -61,6 +61,10 @@ def test_idle_norms_behind_stacks_whose_layers_norm_sums_are_left_out(tmp_path: 
 @pytest.mark.proof
 def test_idle_norms_behind_stacks_whose_layers_norm_inputs_are_missing(tmp_path: Path) -> None:
     backend = adapted(tmp_path, "make_model", edited(ANNOTATED, (CALLED, "return x")))
+    assert "embedding_norm" not in backend.choices or backend.choices["embedding_norm"] == "none"
+    for side in ("encoder", "decoder"):
+        said = f"{side}.norm is held and not called: a norm is missing behind the {side}"
+        assert said in backend.assumed
     assert broken(backend, "model.formula")
 
 

@@ -166,7 +166,8 @@ def _embedding_norms(
         if table is None or layer is None:
             return []
         taken = [unit for part in found for unit in part.units]
-        own = [unit for unit in norms if table < (run.when(unit.path) or -1) < layer]
+        called = [unit for unit in norms if unit.path in run.order]  # else it is of a stack
+        own = [unit for unit in called if table < (run.when(unit.path) or -1) < layer]
         between = [
             unit
             for unit in own
@@ -218,8 +219,10 @@ def _final_norms(norms: list[Unit], lists: list[Layers], run: Run) -> list[Part]
         first = beside.index(True) if beside.count(True) == 1 else known.index(min(known))
         sides = ["source" if number == first else "target" for number in range(2)]
     entered = {"source": lists[0], "target": lists[1]}
-    for side, called in zip(sides, times, strict=True):
+    for side, called, unit in zip(sides, times, norms, strict=True):
         layer = run.when(entered[side].first.rstrip("."))
+        if unit.path not in run.order:
+            continue  # it is idle
         if called is not None and layer is not None and called < layer:
             return []  # what comes before the layers is no norm behind them
     return [
