@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 from folders import SUPPORT
-from mistaken_code import adapted, broken, edited
+from mistaken_code import adapted, asked_or_broken, broken, edited
 
 from attentest.targets.adapt import Unclear
 
@@ -22,6 +22,9 @@ def test_model_with_a_length_of_each_side_that_raises_for_them_is_a_question(
 ) -> None:
     with pytest.raises(Unclear, match=r"at own\.py:\d+\).*--anyway .* lengths that differ"):
         adapted(tmp_path, "build_transformer", edited(METHODS, CROSSED, TWO))
+
+
+FILLED = "assumed that source and target of one length alone are meant"
 
 
 @pytest.mark.proof
@@ -92,8 +95,27 @@ def test_names_of_projections_are_read_where_no_call_shows_their_order(tmp_path:
     assert all("invalid for input of size" in one for one in broken(backend, "model.formula"))
 
 
-def test_model_that_takes_lengths_of_queries_for_those_of_keys_is_a_question(
+@pytest.mark.proof
+def test_model_that_takes_lengths_of_queries_for_those_of_keys_is_filled(tmp_path: Path) -> None:
+    backend = adapted(tmp_path, "TransformerMT", OF_QUERIES)
+    assert any(one.startswith(FILLED) for one in backend.assumed)  # type: ignore[attr-defined]
+    assert not broken(backend, "model.formula", "model.padding-in-a-batch", "model.step-by-step")
+
+
+@pytest.mark.proof
+@pytest.mark.parametrize(
+    "edit",
+    [
+        ("/ math.sqrt(hidden // self.heads)", "/ (hidden // self.heads)"),
+        ("y = block(y, memory, tgt_mask, src_mask)", "y = block(y, memory, src_mask, tgt_mask)"),
+    ],
+)
+def test_filling_excuses_no_mistake(edit: tuple[str, str], tmp_path: Path) -> None:
+    assert asked_or_broken(tmp_path, "TransformerMT", OF_QUERIES, *edit, "model.formula")
+
+
+def test_model_that_takes_lengths_of_queries_for_those_of_keys_is_a_strict_question(
     tmp_path: Path,
 ) -> None:
     with pytest.raises(Unclear, match=r"invalid for input of size.*at own\.py:\d+\)"):
-        adapted(tmp_path, "TransformerMT", OF_QUERIES)
+        adapted(tmp_path, "TransformerMT", OF_QUERIES, strict=True)

@@ -35,15 +35,6 @@ def test_norm_whose_weights_are_used_without_a_call_is_a_question(tmp_path: Path
 
 
 @pytest.mark.proof
-def test_norm_of_one_stack_alone_is_a_question_that_names_it(tmp_path: Path) -> None:
-    norm = "LayerNorm(layer.size)"
-    alone = f"{norm} if isinstance(layer, DecoderLayer) else nn.Identity()"
-    assert ANNOTATED.count(norm) == 1
-    with pytest.raises(Unclear, match=r"behind one of its stacks, decoder\.norm, and none behind"):
-        adapted(tmp_path, "make_model", ANNOTATED.replace(norm, alone))
-
-
-@pytest.mark.proof
 @pytest.mark.parametrize("side", ["src", "tgt"])
 def test_embeddings_that_are_scaled_on_one_side_are_meant_to_be_scaled(
     side: str, tmp_path: Path

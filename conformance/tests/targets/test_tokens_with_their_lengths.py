@@ -6,6 +6,8 @@ import pytest
 from folders import SUPPORT
 from mistaken_code import adapted, asked, broken, edited
 
+from attentest.targets.adapt import Unclear
+
 LENGTHS = (SUPPORT / "wild_models" / "by_lengths.py").read_text(encoding="utf-8")
 PAIRS = edited(
     LENGTHS,
@@ -55,17 +57,54 @@ OF_MEMORY = edited(
 )
 
 
-def test_memory_that_layers_norm_is_a_question(tmp_path: Path) -> None:
-    (tmp_path / "own.py").write_text(OF_MEMORY)
+ONCE_MORE = "assumed that the layers of the decoder are meant to norm the memory once more"
+
+
+@pytest.mark.proof
+def test_memory_that_layers_norm_in_the_place_of_its_encoder_is_left_as_it_is(
+    tmp_path: Path,
+) -> None:
+    alone = edited(
+        OF_MEMORY,
+        ("self.after_norm_x, self.after_norm_y = nn.LayerNorm(adim), nn", "self.after_norm_y = nn"),
+    )
+    backend = adapted(tmp_path, "Seq2SeqTransformer", alone)
+    (said,) = [one for one in backend.assumed if one.startswith(ONCE_MORE)]
+    assert "decoders.0.norm2 at own.py:" in said
+    assert "(ready, memory = self.norm2(ys), self.norm2(memory))" in said
+    assert any("after_norm_y, is left out, and NOT compared" in one for one in backend.assumed)
+    assert not broken(backend, "model.formula")
+    exec(backend.written(), {})
+
+
+def test_memory_that_layers_norm_is_a_question_where_the_rest_does_not_fit(tmp_path: Path) -> None:
+    (tmp_path / "own.py").write_text(edited(OF_MEMORY, ("ready = self.norm1(ys)", "ready = ys")))
     question = asked(f"{tmp_path / 'own.py'}:Seq2SeqTransformer")
     assert "norms its memory in the layers of its decoder" in question
     assert "decoders.0.norm2 at own.py:" in question
-    assert "(ready, memory = self.norm2(ys), self.norm2(memory))" in question
+
+
+TWICE = edited(OF_MEMORY, ("memory = xs", "memory = self.after_norm_x(xs)"))
+
+
+@pytest.mark.proof
+def test_memory_that_layers_norm_once_more_is_left_as_it_is(tmp_path: Path) -> None:
+    backend = adapted(tmp_path, "Seq2SeqTransformer", TWICE)
+    assert any(one.startswith(ONCE_MORE) for one in backend.assumed)
+    assert not broken(backend, "model.formula", "model.padding-in-a-batch")
+    exec(backend.written(), {})
+
+
+@pytest.mark.proof
+def test_memory_that_layers_norm_once_more_excuses_no_mistake(tmp_path: Path) -> None:
+    mistaken = edited(TWICE, ("ready = self.norm1(ys)", "ready = ys"))
+    with pytest.raises(Unclear):
+        adapted(tmp_path, "Seq2SeqTransformer", mistaken)
 
 
 @pytest.mark.proof
 def test_memory_that_layers_norm_is_judged_anyway(tmp_path: Path) -> None:
-    kept = edited(OF_MEMORY, ("memory = xs", "memory = self.after_norm_x(xs)"))
+    kept = TWICE
     backend = adapted(tmp_path, "Seq2SeqTransformer", kept, anyway=True)
     assert broken(backend, "model.formula")
 

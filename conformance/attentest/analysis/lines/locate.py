@@ -22,6 +22,7 @@ from attentest.analysis.lines.cases import (
     TOLERANCES,
     WHOLE,
     Case,
+    clearest,
     own_cases,
     slightly_wrong,
     wrong_calls,
@@ -109,7 +110,7 @@ def locate(
     are the lines found so far, by component. Where no call is among the steps, parameters of the
     `component` may be too many.
     """
-    wrong = next(wrong_calls(subject, steps), None) or slightly_wrong(subject, steps)
+    wrong = clearest(wrong_calls(subject, steps)) or slightly_wrong(subject, steps)
     if wrong is None:
         if component and all(one.question is None for one in steps):
             return _of_parameters(subject, component)

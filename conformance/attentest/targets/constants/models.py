@@ -151,13 +151,20 @@ def demand_effect(built: Building, inferred: Inferred, name: str) -> None:
         )
 
 
-def demand_explanation(built: Building, explained: bool, reading: Reading, name: str) -> None:
-    """Raise Unclear where constants are sizes, and no choice gives the numbers of the model."""
+def demand_explanation(
+    built: Building, explained: bool, reading: Reading, name: str, difference: Callable[[], str]
+) -> None:
+    """Raise Unclear where constants are sizes, and no choice gives the numbers of the model.
+
+    `difference` returns a sentence on the first step that differs, "" for an unknown one.
+    """
     if explained or reading.anyway or f"{copied.__name__}(" not in built.expression:
         return
+    place = difference()
     raise Unclear(
-        f"{name} has sizes that are constants of the code, and was built as {built.expression}. No "
-        f"choice gives its numbers: that is a mistake in it, or a constant means something else. "
-        f"Say which is which with --argument SIZE=NAME, leave one as it is with --give "
-        f"NAME=VALUE, make them arguments of the constructor, or judge it with --anyway."
+        f"{name} has sizes that are constants of the code, and no choice gives its numbers: that "
+        f"is a mistake in it, or a constant means something else. {place}{' ' * bool(place)}It was "
+        f"built as {built.expression}. Say which is which with --argument SIZE=NAME, leave one as "
+        f"it is with --give NAME=VALUE, make them arguments of the constructor, or judge it with "
+        f"--anyway."
     )

@@ -4,7 +4,7 @@ import inspect
 import re
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from types import ModuleType
 from typing import Any
@@ -22,8 +22,6 @@ from attentest.targets.adapt.assumptions.choices import (
     chosen,
     declared_choices,
     measured,
-    named,
-    pairs,
 )
 from attentest.targets.adapt.assumptions.of_limits import of_limits
 from attentest.targets.adapt.limits import least_width, said_of
@@ -40,6 +38,7 @@ from attentest.targets.adapt.wrappers.own_norms import InTurn
 from attentest.targets.comments import comments_on_masks
 from attentest.targets.constants.models import demand_effect, demand_explanation
 from attentest.targets.models.building import building
+from attentest.targets.models.calls.positions import demand_fit_of_positions
 from attentest.targets.models.inferring import Inferred, infer, probe_of
 from attentest.targets.models.instances import stands_for_class
 from attentest.targets.models.layers import Read, demand_layers
@@ -51,9 +50,11 @@ from attentest.targets.models.limits import (
     is_random_without_dropout,
     limits_of,
     with_rounded_heads,
+    with_rows_of_vocabulary,
 )
-from attentest.targets.models.logits import scale_of_logits
+from attentest.targets.models.outputs.kinds import kind_of_output, logits_scaled
 from attentest.targets.models.questions.defaults import inferred_of_defaults
+from attentest.targets.models.questions.guesses import demand_no_effect
 from attentest.targets.models.questions.hiding import demand_hiding_fill
 from attentest.targets.models.questions.lengths import inferred_of_equal_lengths
 from attentest.targets.models.questions.losses import demand_logits
@@ -61,7 +62,13 @@ from attentest.targets.models.recognition import is_whole, makes_models
 from attentest.targets.models.surrounded import OUTSIDE, Surrounded
 from attentest.targets.models.tables.fixed_rows import with_free_rows
 from attentest.targets.models.tables.head_matrices import with_own_parameters
+from attentest.targets.models.tables.idle_norms import with_idle_norms_left_out
+from attentest.targets.models.tables.lone_norm import demand_normed_inputs, table_with_both_norms
 from attentest.targets.models.tables.mapping import table_of
+from attentest.targets.models.tables.memory_norms import (
+    MemoryAsItIs,
+    question_of_memory,
+)
 from attentest.targets.models.tables.norms_in_turn import with_own_norms
 from attentest.targets.models.tables.norms_of_calls import NormsOfCalls
 from attentest.targets.models.tables.one_table import (
@@ -69,18 +76,19 @@ from attentest.targets.models.tables.one_table import (
     ONE_TABLE,
     SHARED,
     adds_rows,
+    scale_beside_rows,
     shared_positions,
     without_rows,
 )
 from attentest.targets.models.tables.vocabularies import Vocabulary
 from attentest.targets.models.trials import Building
-from attentest.targets.models.written import Adapter
+from attentest.targets.models.written import Adapter, summary_of
+from attentest.targets.nearest import nearest
 from attentest.targets.neighbours import functions_that_build
 from attentest.targets.origin import origin
 from attentest.targets.single import SINGLE, Single, in_precision_of, in_single
 from attentest.targets.whole import AdaptedWhole
 from attentest_spec import Limits, Place, Unsupported
-from attentest_spec.choices import Value
 from attentest_spec.torch import Recipe, TorchBackend
 
 TARGET_PADS = (
@@ -150,48 +158,80 @@ def adapt_model(
         least = least_width(built, one_vocabulary, name, "the classes of its parts, one by one")
         built, inferred = _inferred(built, name, _documentation(thing), reading)
         demand_effect(built, inferred, name)
+        demand_no_effect(built, inferred, name)
         built = with_own_norms(built, inferred, name, reading)
-        found, whole = table_of(built, inferred, name), built
-        if shared := shared_positions(built, found):
-            if reading.strict:
-                raise Unclear(SHARED.format(name))
-            built = without_rows(built, shared)
-            inferred = infer(built, name, _documentation(thing), reading)
-            found = table_of(built, inferred, name)
-        if not reading.anyway:
-            demand_answer_as_built(built, inferred, name)
-            _demand_meanings(thing, name, inferred, reading)
-        limits = replace(limits_of(built, inferred, found.table, reading), least_width=least)
-        fixed = not reading.strict and is_random_without_dropout(built, inferred)
-        if instance is not None:
-            stands_for_class(instance, built, inferred, found.table)
-        adapter = Adapter(
-            name,
-            origin(thing, home, name),
-            built,
-            inferred,
-            found.table,
-            {**found.choices, **reading.choices},
-            replace(limits, dropout=limits.dropout and not fixed, fixed_dropout=fixed),
-        )
-        if shared and "embedding_scale" not in adapter.choices:
-            scale = _scale_beside_rows(whole, inferred, found, shared[0])
-            choices = {"positional_encoding": "none", **scale} if scale else {}
-            adapter = replace(adapter, choices={**adapter.choices, **choices})
-        made = _measured(adapter, found, reading)
-        if made.fits and not reading.anyway:
-            demand_documented_scales(name, "model", thing, made.choices, reading)
-        if not reading.anyway:
-            demand_one_offset(name, made, made.choices)
-            demand_logits(name, thing, made, reading)
-            demand_hiding_fill(name, made.choices.get("mask_fill"), reading)
-        if not (reading.anyway or made.fits):
-            demand_free_ids(name, built, inferred.call.compiled())
-            demand_layers(probe_of(built, one_vocabulary).model, name, read)
-        scaled = made.choices.get("embedding_scale", "sqrt-d") == "sqrt-d"
-        if shared and not adds_rows(whole, inferred, found, shared[0], is_scaled=scaled):
-            raise Unclear(f"{SHARED.format(name)} {NOT_ADDED}")
+        one = _Asked(thing, reading, name, home, read, instance, least)
+        try:
+            made = with_idle_norms_left_out(built, inferred, reading, partial(_adapted, one))
+        except Unclear as question:
+            raise (question_of_memory(built, name) or question) from None
+        if not made.fits and (other := question_of_memory(built, name)):
+            raise other
         return made
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """The model that is adapted, as :func:`adapt_model` is asked for it, and its least width."""
+
+    thing: Callable[..., Any]
+    reading: Reading
+    name: str
+    home: ModuleType | None
+    read: Read
+    instance: nn.Module | None
+    least: int
+
+
+def _adapted(asked: _Asked, built: Building, inferred: Inferred) -> AdaptedWhole:
+    """Return the backend of a model that is built and called so."""
+    thing, reading, name = asked.thing, asked.reading, asked.name
+    built, found = table_with_both_norms(built, inferred, name, reading)
+    whole = built
+    if shared := shared_positions(built, found):
+        if reading.strict:
+            raise Unclear(SHARED.format(name))
+        built = without_rows(built, shared)
+        inferred = infer(built, name, _documentation(thing), reading)
+        found = table_of(built, inferred, name)
+    if not reading.anyway:
+        demand_answer_as_built(built, inferred, name)
+        _demand_meanings(thing, name, inferred, reading)
+    built = with_rows_of_vocabulary(built, inferred)
+    limits = replace(limits_of(built, inferred, found.table, reading), least_width=asked.least)
+    fixed = not reading.strict and is_random_without_dropout(built, inferred)
+    if asked.instance is not None:
+        stands_for_class(asked.instance, built, inferred, found.table)
+    adapter = Adapter(
+        name,
+        origin(thing, asked.home, name),
+        built,
+        inferred,
+        found.table,
+        {**found.choices, **reading.choices},
+        replace(limits, dropout=limits.dropout and not fixed, fixed_dropout=fixed),
+    )
+    if shared and "embedding_scale" not in adapter.choices:
+        scale = scale_beside_rows(whole, inferred, found, shared[0])
+        choices = {"positional_encoding": "none", **scale} if scale else {}
+        adapter = replace(adapter, choices={**adapter.choices, **choices})
+    made = _measured(adapter, found, reading)
+    if made.fits and not reading.anyway:
+        demand_documented_scales(name, "model", thing, made.choices, reading)
+    demand_normed_inputs(built, made, name)
+    demand_fit_of_positions(inferred.call.every_argument, name, fits=made.fits)
+    if not reading.anyway:
+        demand_one_offset(name, made, made.choices)
+        demand_logits(name, thing, made, reading)
+        demand_hiding_fill(name, made.choices.get("mask_fill"), reading)
+    if not (reading.anyway or made.fits):
+        demand_free_ids(name, built, inferred.call.compiled())
+        one_vocabulary = DISTINCT.but(target_vocabulary=DISTINCT.source_vocabulary)
+        demand_layers(probe_of(built, one_vocabulary).model, name, asked.read)
+    scaled = made.choices.get("embedding_scale", "sqrt-d") == "sqrt-d"
+    if shared and not adds_rows(whole, inferred, found, shared[0], is_scaled=scaled):
+        raise Unclear(f"{SHARED.format(name)} {NOT_ADDED}")
+    return made
 
 
 def _demand_meanings(
@@ -206,19 +246,6 @@ def _demand_meanings(
         if not reading.mask:
             demand_default(name, own, form.meaning, thing)
             demand_meaning(name, own, form.meaning, words, home)
-
-
-def _scale_beside_rows(
-    whole: Building, inferred: Inferred, found: FoundTable, table: str
-) -> dict[str, Value]:
-    """Return the scale of embeddings beside which rows of the `table` of positions are added.
-
-    That shows it where all other numbers are those of a mistake.
-    """
-    for name in ("sqrt-d", "none"):
-        if adds_rows(whole, inferred, found, table, is_scaled=name == "sqrt-d"):
-            return {"embedding_scale": name}
-    return {}
 
 
 def _inferred(built: Building, name: str, doc: str, reading: Reading) -> tuple[Building, Inferred]:
@@ -277,18 +304,24 @@ def _measured(adapter: Adapter, found: FoundTable, reading: Reading) -> AdaptedW
     if found.interleaved and reading.strict:
         raise Unclear(interleaved.QUESTION.format(adapter.name, "model"))
     findings = _findings(adapter)
-    single = None if reading.strict or _is_widened(adapter) else _in_single(adapter, findings)
+    single = None if reading.strict or adapter.building.widened else _in_single(adapter, findings)
     if single:
         adapter, findings = replace(adapter, limits=single[0]), single[1]
     explained = trust.explained(findings)
     demand_assignment(found, explained, reading, adapter.name)
-    inferred = {**_kind_of_output(adapter), **adapter.choices, **measured(findings)}
+    inferred = {
+        **kind_of_output(adapter.building, adapter.inferred),
+        **adapter.choices,
+        **measured(findings),
+    }
     if not explained:
-        inferred |= _scale_of_logits(adapter) if "logit_scale" not in inferred else {}
+        scaled = logits_scaled(adapter.building, adapter.inferred, adapter.table)
+        inferred = {**scaled, **inferred}
     shown = {} if explained else shown_in_parts(_backend(adapter, ()), inferred)
     inferred |= shown
-    demand_explanation(adapter.building, explained or bool(shown), reading, adapter.name)
     choices = declared_choices(inferred, reading)
+    near = partial(nearest, _backend(replace(adapter, choices=choices), ()), "model")
+    demand_explanation(adapter.building, explained or bool(shown), reading, adapter.name, near)
     if not reading.strict:
         limits = with_rounded_heads(_backend(adapter, ()), choices, explained)
         adapter = replace(adapter, limits=limits)
@@ -299,7 +332,7 @@ def _measured(adapter: Adapter, found: FoundTable, reading: Reading) -> AdaptedW
     order = [interleaved.SENTENCE] * found.interleaved
     unhidden = [TARGET_PADS] * adapter.inferred.right_padded
     known = assumed_of_call(own, reading, "model", adapter.building)
-    is_single = bool(single) or _is_widened(adapter)
+    is_single = bool(single) or adapter.building.widened
     assumptions = (*order, *unhidden, *known, *[SINGLE] * is_single, *of_limits(adapter.limits))
     said = (
         f"{adapter.name} is judged as model",
@@ -315,12 +348,7 @@ def _measured(adapter: Adapter, found: FoundTable, reading: Reading) -> AdaptedW
     )
     made = _backend(replace(adapter, choices=choices), said)
     doubts = (*assumptions, *adapter.building.doubts, *adapter.inferred.doubts, *found.remarks)
-    return replace(made, assumed=doubts, summary=_summary(adapter), fits=explained)
-
-
-def _is_widened(adapter: Adapter) -> bool:
-    """Say whether the model computes in float32 whatever it is given, and raises in float64."""
-    return adapter.building.widened
+    return replace(made, assumed=doubts, summary=summary_of(adapter), fits=explained)
 
 
 def _findings(adapter: Adapter) -> Mapping[str, Finding]:
@@ -334,44 +362,12 @@ def _findings(adapter: Adapter) -> Mapping[str, Finding]:
         return identify(_backend(wide, ()))
 
 
-def _kind_of_output(adapter: Adapter) -> dict[str, Value]:
-    """Return that the output is logits where it has numbers of both signs, logarithms of shares.
-
-    That holds for wrong numbers, too, of which no other choice can be measured; nothing otherwise.
-    """
-    probe = probe_of(adapter.building, DISTINCT.but(target_vocabulary=DISTINCT.source_vocabulary))
-    answer = probe.called(adapter.inferred.call.compiled(), *probe.tokens)
-    if not isinstance(answer, torch.Tensor):
-        return {}
-    if (answer < 0).any() and (answer > 0).any():
-        return {"output": "logits"}
-    sums = answer.exp().sum(-1)
-    shares = bool((answer <= 0).all()) and torch.allclose(sums, torch.ones_like(sums))
-    return {"output": "log-probabilities"} if shares else {}
-
-
-def _scale_of_logits(adapter: Adapter) -> dict[str, Value]:
-    """Return the scale of the logits that a probing call shows, {} for none."""
-    probe = probe_of(adapter.building, DISTINCT.but(target_vocabulary=DISTINCT.source_vocabulary))
-    return scale_of_logits(probe, adapter.inferred.call.compiled(), adapter.table)
-
-
 def _in_single(adapter: Adapter, findings: Mapping[str, Finding]) -> Single | None:
     """Return what holds for the model in single precision, where that explains its numbers."""
     probe = probe_of(adapter.building, DISTINCT.but(target_vocabulary=DISTINCT.source_vocabulary))
     call = adapter.inferred.call.compiled()
     answer = partial(probe.called, call, *probe.tokens)
     return in_single(_backend(adapter, ()), answer, findings, adapter.choices)
-
-
-def _summary(adapter: Adapter) -> str:
-    """Return how the model is called, its masks and its parameters, in one line."""
-    read = adapter.inferred.call.every_argument
-    given = adapter.inferred.call.conventions.masks
-    called = ", ".join([*pairs(read.tokens.items()), *given])
-    masks = [] if given else ["it makes its masks itself"]
-    missing = filter(None, [sentence(adapter.inferred.ungiven)])
-    return "; ".join([f"{adapter.name} called ({called})", *missing, *masks, *named(adapter.table)])
 
 
 def _backend(adapter: Adapter, said: tuple[str, ...]) -> AdaptedWhole:
@@ -386,7 +382,7 @@ def _backend(adapter: Adapter, said: tuple[str, ...]) -> AdaptedWhole:
         "TorchBackend": TorchBackend,
     }
     exec(adapter.body(), space)
-    for one in (Surrounded, Vocabulary, InTurn, OfAllHeads, NormsOfCalls):  # copies: no pickle
+    for one in _LIVE:  # copies: no pickle
         space[one.__name__] = one
     made: TorchBackend = space["backend"]
     return AdaptedWhole(
@@ -398,3 +394,7 @@ def _backend(adapter: Adapter, said: tuple[str, ...]) -> AdaptedWhole:
         understood=said,
         adapter=adapter,
     )
+
+
+_LIVE = (Surrounded, Vocabulary, InTurn, OfAllHeads, NormsOfCalls, MemoryAsItIs)
+"""The classes whose code an adapter contains."""

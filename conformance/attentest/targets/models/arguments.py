@@ -28,6 +28,13 @@ _PLAIN = re.compile(r"^(.{2,})(batch|ids|tokens|seq|sequence|inputs?)$")
 _LENGTHS = re.compile(r"(lens|lengths|(?!max|min|seq|beam|gen)[a-z]+(len|lens|length|lengths))$")
 _PAD_ID = re.compile(r"(pad|padding|[a-z]+pad)(id|ids|idx|index|token|tokenid|value)$")
 """The names of an id of padding that a call takes, as `src_pad_idx`."""
+_SIDES = r"src|source|enc|encoder|tgt|trg|target|dec|decoder"
+_POSITIONS = re.compile(
+    rf"(?P<side>{_SIDES})(pos|position|positions|positionids|posids|posidx)$"
+    rf"|(pos|position|positions|positionids)(?P<last>{_SIDES})$"
+)
+"""The names of the positions of the tokens of a side, as `src_pos`."""
+_OF_TARGETS = ("tgt", "trg", "target", "dec", "decoder")
 FEATURES = frozenset(
     words(
         "features feats inputfeatures inputvalues speech mel mels melspec spectrogram spectrograms "
@@ -48,6 +55,20 @@ class PadId:
 
     def __repr__(self) -> str:
         return f"model.pads[{self.side}]"
+
+
+class Positions:
+    """The positions of the tokens of one side, counted from `start`, and 0 for padding."""
+
+    def __init__(self, side: int, start: int) -> None:
+        self.side, self.start = side, start
+
+    def __repr__(self) -> str:
+        own, start = ("source", "target")[self.side], self.start
+        return (
+            f"torch.arange({start}, {start} + {own}.shape[1], device={own}.device) "
+            f"* ({own} != model.pads[{self.side}])"
+        )
 
 
 @dataclass(frozen=True)
@@ -83,6 +104,11 @@ class Arguments:
         return len({one.side for one in self.fixed.values() if isinstance(one, PadId)}) == 1
 
     @property
+    def takes_positions(self) -> bool:
+        """Whether it is given the positions of tokens."""
+        return any(isinstance(one, Positions) for one in self.fixed.values())
+
+    @property
     def words(self) -> str:
         """The argument for each role, in one phrase."""
         pairs = dict.fromkeys(self.with_lengths, " and its lengths")
@@ -95,6 +121,8 @@ class Arguments:
         phrases += [
             f"{own} given as the id of padding of the {sides[value.side]}"
             if isinstance(value, PadId)
+            else f"{own} given as the positions of the {sides[value.side]}"
+            if isinstance(value, Positions)
             else f"{own} given as {value!r}"
             for own, value in self.fixed.items()
         ]
@@ -112,6 +140,7 @@ def read(
     own = {one.name: one for one in signature.parameters.values() if one.kind not in loose}
     fixed = {one: value for one, value in reading.given.items() if one in own}
     fixed |= {one: _pad_id(one) for one in own if one not in fixed and _is_pad_id(one, reading)}
+    fixed |= {one: found for one in own if one not in fixed and (found := _positions(one, reading))}
     tokens = tokens_of(own, wanted, reading, fixed)
     rest = [one for one in own if one not in tokens.values() and one not in fixed]
     said = [one for role, one in reading.arguments.items() if role.endswith("mask")]
@@ -141,6 +170,17 @@ def read(
 def _is_pad_id(own: str, reading: Reading) -> bool:
     """Say whether the name of an argument is that of an id of padding, and nothing else is said."""
     return bool(_PAD_ID.match(squashed(own))) and own not in reading.arguments.values()
+
+
+def _positions(own: str, reading: Reading) -> Positions | None:
+    """Return the positions of a side that an argument is by its name, None for no such one.
+
+    They are counted from 1 here: code that takes them has a row for padding before the others.
+    """
+    found = _POSITIONS.match(squashed(own))
+    if not found or reading.strict or own in reading.arguments.values():
+        return None
+    return Positions(int((found["side"] or found["last"]) in _OF_TARGETS), 1)
 
 
 def _pad_id(own: str) -> PadId:

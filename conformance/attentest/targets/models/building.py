@@ -23,6 +23,7 @@ from attentest.targets.adapt.names import (
     HEAD_WIDTH,
     ON,
     RATIO,
+    REQUIRED,
     SIZES,
 )
 from attentest.targets.adapt.objects.configuration import Fields
@@ -251,6 +252,8 @@ class _Options:
             return
         if name in ON:
             yield repr(ON[name])
+        elif name in REQUIRED and default is inspect.Parameter.empty:
+            yield repr(REQUIRED[name])
         elif is_special_id(name):
             yield NO_TOKEN
         elif name in HEAD_WIDTH or is_head_width(name, parameter.default, arguments):

@@ -6,12 +6,18 @@ from typing import Any
 
 import torch
 
-from attentest.targets.models.arguments import Arguments
+from attentest.targets.models.arguments import Arguments, Positions
 from attentest.targets.models.forms import ADDITIVE, LENGTHS, Form
 
 FILLED = (
     "assumed that sequences of the greatest length alone are meant, as the model takes no others: "
     "shorter ones are filled with padding at their ends"
+)
+
+EQUAL = (
+    "assumed that source and target of one length alone are meant, as the model takes no others: "
+    "the shorter one is filled with padding at its end. A call whose lengths differ raises, which "
+    "is a mistake if such are meant"
 )
 
 
@@ -26,9 +32,10 @@ class Conventions:
     `masks` maps mask arguments to their forms. `sequence_first` says that tokens are (L, B),
     `drops_last` that the last target token is dropped inside, `flat` that the output is (B * T,
     V), `cut` that columns of padding alone are cut off, as lengths say, `filled` that sequences
-    are filled with padding up to the greatest length, which the model takes alone, `labelled` that
-    labels are given too, without which no logits of all steps are returned, `turned` that the
-    output has the other order of samples and steps than the tokens, `classes_second` that it is
+    are filled with padding up to the greatest length, which the model takes alone, `equal` that the
+    shorter side is filled up to the length of the other, `labelled` that labels are given too,
+    without which no logits of all steps are returned, `turned` that the output has the other order
+    of samples and steps than the tokens, `classes_second` that it is
     (B, V, T), as a cross-entropy takes it, and `part` is the place of the output in a tuple or
     mapping, and `generator` the attribute that maps the states to the vocabulary where the call
     does not; `tied` is the path of the target's table, which does where nothing else would.
@@ -40,6 +47,7 @@ class Conventions:
     flat: bool = False
     cut: bool = False
     filled: bool = False
+    equal: bool = False
     labelled: bool = False
     turned: bool = False
     classes_second: bool = False
@@ -51,6 +59,11 @@ class Conventions:
     def but(self, **changes: Any) -> "Conventions":
         """Return a copy with some conventions changed."""
         return replace(self, **changes)
+
+    @property
+    def is_filled(self) -> bool:
+        """Whether sequences are filled with padding before they are given."""
+        return self.filled or self.equal
 
     @property
     def axes(self) -> str:
@@ -78,6 +91,8 @@ class Conventions:
             yield "columns that hold padding alone are cut off: the longest length is that of all"
         if self.filled:
             yield FILLED
+        if self.equal:
+            yield EQUAL
         if self.labelled:
             yield "the target is given as labels too: logits of all steps are returned then alone"
         if self.flat:
@@ -159,11 +174,15 @@ class Call:
         how = self.conventions
         if how.drops_last and "target" in self.takes:
             yield "target = torch.cat([target, target[:, -1:]], 1)  # the last is dropped inside"
-        if how.filled:
+        if how.is_filled:
             yield from ["steps = target.shape[1]"] * ("target" in self.takes)
+            longest = "model.longest"
+            if how.equal:
+                longest = "longest"
+                yield "longest = max(source.shape[1], target.shape[1])"
             for number, side in enumerate(("source", "target")):
                 if side in self.takes:
-                    missing = f"max(0, model.longest - {side}.shape[1])"
+                    missing = f"max(0, {longest} - {side}.shape[1])"
                     yield (
                         f"{side} = torch.nn.functional.pad({side}, (0, {missing}), "
                         f"value=model.pads[{number}])"
@@ -225,7 +244,7 @@ class Call:
             yield "output = output.transpose(1, 2)"
         elif how.sequence_first != how.turned:
             yield "output = output.transpose(0, 1)"
-        if how.filled:
+        if how.is_filled:
             yield "output = output[:, :steps]"
         if how.cut and "target" in self.lengths:
             yield "output = torch.nn.functional.pad(output, (0, 0, 0, steps - output.shape[1]))"
@@ -249,4 +268,5 @@ class Call:
         if self.conventions.labelled and arguments.labels:
             yield arguments.labels, f"target{turn}.contiguous()"
         for own, value in arguments.fixed.items():
-            yield own, repr(value)
+            is_turned = turn and isinstance(value, Positions)
+            yield own, f"({value!r}){turn}" if is_turned else repr(value)

@@ -3,7 +3,6 @@
 import inspect
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
-from itertools import islice, product
 
 import torch
 from torch import nn
@@ -14,17 +13,15 @@ from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.adapt.reading import Reading, Unclear
 from attentest.targets.kernels import demand_runnable
 from attentest.targets.models import arguments
-from attentest.targets.models.calling import FILLED, Call, Conventions
+from attentest.targets.models.calling import EQUAL, FILLED, Call, Conventions
+from attentest.targets.models.calls.positions import assumed_of_positions, with_counted_positions
+from attentest.targets.models.calls.search import SURE, best_call, likeliest, runs
 from attentest.targets.models.combining import (
-    ALIKE,
-    MOST,
     combinations,
     demand_documented_masks,
     nearest,
     said_of_masks,
-    varied,
 )
-from attentest.targets.models.forms import Form
 from attentest.targets.models.inputs.defaults import makes_masks
 from attentest.targets.models.inputs.packed import (
     read_packed,
@@ -33,20 +30,19 @@ from attentest.targets.models.inputs.packed import (
 )
 from attentest.targets.models.inputs.sides import said_by_uses
 from attentest.targets.models.lengths import (
+    EQUAL_LENGTHS,
     EqualProbe,
+    hides_all_filling,
     is_of_one_length,
-    words_of_equal_lengths,
+    takes_equal_lengths,
 )
 from attentest.targets.models.methods import methods_of
 from attentest.targets.models.probing import (
     Probe,
     fixed_pads,
     hides_by_mask,
-    hides_filling,
     hides_tokens,
     ignores_source,
-    is_not_finite,
-    separates_samples,
     shown,
     sides_padded_at_the_end,
     takes_pads_for_tokens,
@@ -60,14 +56,10 @@ from attentest.targets.models.questions.hiding import (
     ungiven_of,
 )
 from attentest.targets.models.questions.inputs import demand_tokens
-from attentest.targets.models.results import fitted
 from attentest.targets.models.surrounded import signature_of
 from attentest.targets.models.trials import Building
 from attentest.targets.neighbours import named_builders
 from attentest_spec import Sizes
-
-SURE = 5
-"""The score of a call that shows all that right masks show."""
 
 TURNED = "assumed that the output is meant to be {}, where the tokens are {}"
 INVERTED = (
@@ -76,11 +68,6 @@ INVERTED = (
 )
 
 UNREAD = "{} computes the same whatever the tokens of its source are"
-
-NOT_FINITE = (
-    "without padding its output has numbers that are not finite, as where a mask of padding is "
-    "inverted and hides every token"
-)
 
 PADDED_AT_END = (
     "assumed that padding of the {} is at its end: where its first token is padding, tokens are "
@@ -144,29 +131,36 @@ def infer(built: Building, name: str, doc: str, reading: Reading) -> Inferred:
         sizes = sizes.but(target_pad=sizes.source_pad)
         probe = probe_of(built, sizes)
     not_fixed = probe
-    call, score, failure = _likeliest(probe, plain_call, doc, reading)
+    call, score, failure = likeliest(probe, plain_call, doc, reading)
     if read.masks and -1 < score < SURE and "heads" in built.known:
         # Heads that a mistake mixes hide what a mask means: with one of them, nothing is mixed.
         alone = probe_of(built, sizes.but(heads=1))
-        other, found, _ = _likeliest(alone, plain_call, doc, reading)
+        other, found, _ = likeliest(alone, plain_call, doc, reading)
         if other and found == SURE and probe.output(other.compiled(), *probe.tokens) is not None:
             call, score = other, found
     if call is None and not reading.strict and is_of_one_length(failure, built, sizes):
         plain_call = replace(plain_call, conventions=Conventions(filled=True))
-        call, score, _ = _best(probe, plain_call, combinations(read, doc, reading))
+        call, score, _ = best_call(probe, plain_call, combinations(read, doc, reading))
+    is_equal = call is None and takes_equal_lengths(
+        probe, lambda one: runs(one, plain_call, doc, reading)
+    )
+    if is_equal and not (reading.strict or reading.anyway):
+        plain_call = replace(plain_call, conventions=Conventions(equal=True))
+        call, score, _ = best_call(probe, plain_call, combinations(read, doc, reading))
     if call is not None and score < SURE and not call.conventions.masks and not knows:
         for pad in fixed_pads(probe.model):
             plain = probe_of(built, sizes.but(source_pad=pad, target_pad=pad))
-            other, found, _ = _best(plain, plain_call, combinations(read, doc, reading))
+            other, found, _ = best_call(plain, plain_call, combinations(read, doc, reading))
             if other is not None and (found > score or (found == score and probe is not_fixed)):
                 call, score, probe = other, found, plain
             if score == SURE:
                 break
-    if call is not None and call.conventions.filled:
-        call = call if score == SURE and hides_filling(probe, call.compiled()) else None
+    if call is not None and call.conventions.is_filled:
+        is_shown = score == SURE or _leaves_target_pads(probe, call)
+        call = call if is_shown and hides_all_filling(probe, call) else None
     if call is None:
         demand_tokens(
-            name, probe.model, read, failure, lambda: _best(probe, plain_call, iter([{}]))
+            name, probe.model, read, failure, lambda: best_call(probe, plain_call, iter([{}]))
         )
         demand_runnable(name, failure, type(probe.model))
         if _NO_PART in failure and (makers := named_builders(type(probe.model))):
@@ -177,19 +171,19 @@ def infer(built: Building, name: str, doc: str, reading: Reading) -> Inferred:
             f"target=NAME, source_mask=NAME or target_mask=NAME, or fix one with --give NAME=VALUE."
             f"{_of_padding_alone(read)}{_FIXED_PRECISION * ('double' in failure.lower())}"
             f"{FIXED_LENGTH * is_of_one_length(failure, built, sizes)}"
-            f"{words_of_equal_lengths(probe, lambda one: _runs(one, plain_call, doc, reading))}"
+            f"{EQUAL_LENGTHS * is_equal}"
         )
     if call.conventions.masks and score < SURE and not knows:
         # The mask of a side that gets none may be made by an id that is written in the code.
         rows = untrained_rows(probe.model)
         for pad in rows if len(rows) == 1 else ():
             plain = probe_of(built, sizes.but(source_pad=pad, target_pad=pad))
-            other, found, _ = _best(plain, plain_call, iter([dict(call.conventions.masks)]))
+            other, found, _ = best_call(plain, plain_call, iter([dict(call.conventions.masks)]))
             if other is not None and found > score:
                 call, score, probe = other, found, plain
     if read.masks and not call.conventions.masks and score < SURE:
         given = filter(None, combinations(read, doc, reading))
-        masked_call, found, _ = _best(probe, plain_call, given)
+        masked_call, found, _ = best_call(probe, plain_call, given)
         if masked_call is not None and found >= score:
             named = {*read.masks} & {*reading.arguments.values()}
             is_of_order = call is not None and _hides_order(probe, call, masked_call)
@@ -224,8 +218,8 @@ def infer(built: Building, name: str, doc: str, reading: Reading) -> Inferred:
     masks = tuple(_of_masks(call, score, against))
     steps = ["it has no call: encode and then decode are called"] * (call.encoding is not None)
     said = [*steps, read.words, *call.conventions.words, *masks]
-    filled = call.conventions.filled
-    methods, unhidden = ({}, ()) if filled else methods_of(probe, call, doc, reading)
+    filling = [*[FILLED] * call.conventions.filled, *[EQUAL] * call.conventions.equal]
+    methods, unhidden = ({}, ()) if filling else methods_of(probe, call, doc, reading)
     said += [f"method {one}: {found.arguments.words}" for one, found in methods.items()]
     sure = score == SURE and not against
     inverted = score < SURE and not masked and hides_tokens(probe, call.compiled())
@@ -236,7 +230,8 @@ def infer(built: Building, name: str, doc: str, reading: Reading) -> Inferred:
     how = call.conventions
     tokens = "(L, B)" if how.sequence_first else "(B, L)"
     turned = [TURNED.format(how.axes, tokens)] * how.turned
-    doubts = (*turned, *at_end, *wrong, *[FILLED] * filled, *(() if sure else masks), *unhidden)
+    counted = assumed_of_positions(read)
+    doubts = (*counted, *turned, *at_end, *wrong, *filling, *(() if sure else masks), *unhidden)
     pad = probe.sizes.source_pad if probe is not not_fixed else 0
     untrained = untrained_rows(probe.model) if pads == "call" and not knows else []
     if len(untrained) == 1:
@@ -252,27 +247,6 @@ def infer(built: Building, name: str, doc: str, reading: Reading) -> Inferred:
         not reading.strict and _leaves_target_pads(probe, call),
         tuple(dict.fromkeys([*call.lengths, *ends])),
     )
-
-
-def _likeliest(
-    probe: Probe, plain: Call, doc: str, reading: Reading
-) -> tuple[Call | None, int, str]:
-    """Return what `_best` does of the combinations of masks, in an order that is soon done."""
-    read = plain.every_argument
-    tried = combinations(read, doc, reading)
-    call, score, failure = _best(probe, plain, islice(tried, ALIKE))
-    for others in (*[varied] * len(read.masks), lambda *_: tried):
-        held = call.conventions.masks if call is not None else {}
-        rest = others(held, read, reading) if score < SURE else iter(())
-        other, found, refused = _best(probe, plain, rest)
-        failure = failure or refused
-        call, score = (other, found) if found > score else (call, score)
-    return call, score, failure
-
-
-def _runs(probe: Probe, plain: Call, doc: str, reading: Reading) -> bool:
-    tried = combinations(plain.every_argument, doc, reading)
-    return _best(probe, plain, islice(tried, ALIKE))[0] is not None
 
 
 def _of_padding_alone(read: arguments.Arguments) -> str:
@@ -328,7 +302,7 @@ def _plain_call(probe: Probe, name: str, reading: Reading) -> Call:
         packed = read_packed(name, unpacked(type(model).forward), reading)
         read = packed or arguments.read(name, signature_of(model), wanted, reading)
         pairs = () if packed else taken_in_pairs(type(model).forward, read.tokens)
-        return Call(replace(read, with_lengths=pairs))
+        return with_counted_positions(probe, Call(replace(read, with_lengths=pairs)))
     encode, decode = (inspect.signature(getattr(model, one)) for one in ("encode", "decode"))
     first = arguments.read(f"{name}.encode", encode, wanted[:1], reading)
     more = ["source"] * bool({"src", "source"} & {*decode.parameters})  # its padding is hidden
@@ -349,52 +323,3 @@ def _of_masks(call: Call, score: int, against: Collection[str]) -> Iterator[str]
     for own, form in call.conventions.masks.items():
         sure = f"{plain}, against its name or documentation" if own in against else plain
         yield f"{own}: None" if form.code == "None" else f"{own}: {form.words} ({sure})"
-
-
-def _best(
-    probe: Probe, plain: Call, combinations: Iterator[dict[str, Form]]
-) -> tuple[Call | None, int, str]:
-    """Return the call that shows most of what right masks show, its score, or why none runs."""
-    best, most, failure = None, -1, ""
-    for masks in islice(combinations, MOST):
-        found = _laid_out(probe, plain, masks)
-        if isinstance(found, str):
-            failure = failure or found
-            continue
-        found = _cut(probe, found)
-        ends = "target" in found.lengths
-        score = sum(shown(probe, found.compiled(), ends=ends))
-        if score > most:
-            best, most = found, score
-        if score == SURE:
-            break
-    return best, most, failure
-
-
-def _cut(probe: Probe, call: Call) -> Call:
-    """Return `call` without columns of padding alone, where lengths have to be those of columns."""
-    source, target = probe.tokens
-    if "source" in call.lengths:
-        source[:, -2:] = probe.sizes.source_pad
-    if "target" in call.lengths:
-        target[:, -1] = probe.sizes.target_pad
-    shorter = replace(call, conventions=call.conventions.but(cut=True))
-    if not call.lengths or probe.output(call.compiled(), source, target) is not None:
-        return call
-    return call if probe.output(shorter.compiled(), source, target) is None else shorter
-
-
-def _laid_out(probe: Probe, plain: Call, masks: dict[str, Form]) -> Call | str:
-    """Return the call with tokens that lie as the model takes them, or why there is none."""
-    failure = ""
-    labels = (False, True) if plain.arguments.labels else (False,)
-    for labelled, first in product(labels, (False, True)):
-        how = plain.conventions.but(masks=masks, sequence_first=first, labelled=labelled)
-        found = fitted(probe, replace(plain, conventions=how))
-        if isinstance(found, str):
-            failure = failure or found
-        elif separates_samples(probe, found.compiled()):
-            return found
-        elif is_not_finite(probe, found.compiled()):
-            failure = failure or NOT_FINITE
-    return failure or "the tokens of one sample change the output of another"

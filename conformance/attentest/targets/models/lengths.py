@@ -6,7 +6,8 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from attentest.targets.models.probing import SOURCE_LENGTH, Probe
+from attentest.targets.models.calling import Call
+from attentest.targets.models.probing import SOURCE_LENGTH, Probe, hides_filling
 from attentest.targets.models.trials import Building
 from attentest_spec import Sizes
 
@@ -40,7 +41,23 @@ class EqualProbe(Probe):
         return source, torch.stack([source[1], source[0].flip(0)])[:, :SOURCE_LENGTH]
 
 
-def words_of_equal_lengths(probe: Probe, can_be_called: Callable[[Probe], bool]) -> str:
-    """Return that a model that cannot be called can be with equal lengths, "" where it cannot."""
-    equal = EqualProbe(probe.model, probe.sizes, probe.doubled, probe.widened)
-    return EQUAL_LENGTHS * can_be_called(equal)
+class LongTarget(Probe):
+    """A model, and tokens to call it with of which the target's are more than the source's."""
+
+    @property
+    def tokens(self) -> tuple[Tensor, Tensor]:
+        """Source (2, 4) and target (2, 6)."""
+        source, target = super().tokens
+        return target, source
+
+
+def takes_equal_lengths(probe: Probe, can_be_called: Callable[[Probe], bool]) -> bool:
+    """Say whether a model that cannot be called can be with equal lengths."""
+    return can_be_called(EqualProbe(probe.model, probe.sizes, probe.doubled, probe.widened))
+
+
+def hides_all_filling(probe: Probe, call: Call) -> bool:
+    """Say whether the padding with which `call` fills sequences changes no row of the output."""
+    longer = LongTarget(probe.model, probe.sizes, probe.doubled, probe.widened)
+    several = (probe, longer) if call.conventions.equal else (probe,)
+    return all(hides_filling(one, call.compiled()) for one in several)

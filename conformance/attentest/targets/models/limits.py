@@ -98,7 +98,32 @@ def _length(built: Building, inferred: Inferred) -> int | None:
     """Return the greatest length of a model, None where an argument says it, or there is none."""
     if built.rows is not None:
         return min(built.rows, longest(built, inferred) or built.rows)
-    return None if "max_length" in built.known else longest(built, inferred)
+    if "max_length" in built.known:
+        return None
+    return rows_of_vocabulary(built, inferred) or longest(built, inferred)
+
+
+_FEW = 11
+"""The least vocabulary of the examples."""
+_ROWS_OF_VOCABULARY = (
+    "assumed that no sequence is longer than the vocabulary, as tables of positions have a row for "
+    "each of its tokens: a longer one raises"
+)
+
+
+def rows_of_vocabulary(built: Building, inferred: Inferred) -> int | None:
+    """Return the least length, where the greatest is the number of tokens, None where it is not."""
+    if longest(built, inferred) != DISTINCT.source_vocabulary:
+        return None
+    few = longest(built, inferred, DISTINCT.but(source_vocabulary=_FEW))
+    return few if few == _FEW else None
+
+
+def with_rows_of_vocabulary(built: Building, inferred: Inferred) -> Building:
+    """Return `built` with the assumption on tables of positions of the size of a vocabulary."""
+    if "max_length" in built.known or not rows_of_vocabulary(built, inferred):
+        return built
+    return replace(built, doubts=(*built.doubts, _ROWS_OF_VOCABULARY))
 
 
 def longest(built: Building, inferred: Inferred, sizes: Sizes = DISTINCT) -> int | None:

@@ -48,7 +48,9 @@ def fitted(probe: Probe, call: Call) -> Call | str:
 def _fitting(probe: Probe, call: Call, result: Any, fired: Collection[nn.Module]) -> Iterator[Call]:
     """Yield `call` with the conventions of each part of its `result` that may be the output."""
     batch, length = probe.tokens[1].shape
-    length = probe.sizes.max_length if call.conventions.filled else length
+    if call.conventions.is_filled:
+        longest = max(one.shape[1] for one in probe.tokens)
+        length = longest if call.conventions.equal else probe.sizes.max_length
     for key, part, attribute in parts_of(result):
         for drops in (False, True):
             how = call.conventions.but(part=key, attribute=attribute, drops_last=drops)

@@ -118,7 +118,15 @@ def is_special_id(name: str) -> bool:
 
 def is_pad_id(name: str, default: object) -> bool:
     """Say whether an argument is an id of padding whose default is that of no token, as -1 is."""
-    return type(default) is int and "pad" in name and "mask" not in name
+    return type(default) is int and _is_pad(name)
+
+
+def _is_pad(name: str) -> bool:
+    """Say whether a name is that of an id of padding, and not of the position of padding."""
+    return "pad" in name and "mask" not in name and not _OF_POSITION.match(name)
+
+
+_OF_POSITION = re.compile(r"(src|source|tgt|trg|target|enc|dec|encoder|decoder)?pos")
 
 
 def is_factor(name: str) -> bool:
@@ -146,7 +154,7 @@ def side_of(name: str, side: str) -> str:
 
 def sizes_named(name: str, held: Collection[str], side: str) -> Iterator[str]:
     """Yield the sizes that an argument called `name` may be, beside the arguments `held`."""
-    if "pad" in name and "mask" not in name:
+    if _is_pad(name):
         target = any(mark in name for mark in _TARGET)
         yield "target_pad" if target else _sided("source_pad", side)
         return

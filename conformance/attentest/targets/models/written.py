@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from textwrap import wrap
 from typing import Any
 
+from attentest.targets.adapt.assumptions.choices import named, pairs
 from attentest.targets.adapt.parameters.telling import lines as table_lines
+from attentest.targets.adapt.ungiven import sentence
 from attentest.targets.adapt.wrappers.own_heads import OWN_HEADS_SOURCE, own_heads
 from attentest.targets.adapt.wrappers.own_norms import InTurn
 from attentest.targets.constants.copies import COPIES_SOURCE, copied
@@ -18,6 +20,13 @@ from attentest.targets.models.surrounded import SURROUNDED_SOURCE, Surrounded
 from attentest.targets.models.tables.fixed_rows import RESIZED_SOURCE, resized
 from attentest.targets.models.tables.handed_positions import SINES_SOURCE, sines
 from attentest.targets.models.tables.heads_of_layers import PLAIN_HEAD_SOURCE, plain_head
+from attentest.targets.models.tables.idle_norms import LEFT_OUT_SOURCE, left_out
+from attentest.targets.models.tables.lone_norm import WITH_IDLE_NORM_SOURCE, with_idle_norm
+from attentest.targets.models.tables.memory_norms import (
+    PLAIN_MEMORY_SOURCE,
+    MemoryAsItIs,
+    with_plain_memory,
+)
 from attentest.targets.models.tables.norms_in_turn import UNTIED_SOURCE, untied
 from attentest.targets.models.tables.norms_of_calls import (
     NORMS_OF_CALLS_SOURCE,
@@ -72,6 +81,9 @@ class Adapter:
             (placeless, PLACELESS_SOURCE),
             (in_columns, IN_COLUMNS_SOURCE),
             (untied, UNTIED_SOURCE),
+            (with_plain_memory, PLAIN_MEMORY_SOURCE),
+            (left_out, LEFT_OUT_SOURCE),
+            (with_idle_norm, WITH_IDLE_NORM_SOURCE),
             (norms_held, NORMS_OF_CALLS_SOURCE),
             (own_heads, OWN_HEADS_SOURCE),
         ):
@@ -137,6 +149,16 @@ class Adapter:
         given = "build, call" + f", {{{methods}}}"
         recipe = f"{given}, PARAMETERS"
         yield definition(self.name, "model", recipe, self.choices, self.limits)
+
+
+def summary_of(adapter: Adapter) -> str:
+    """Return how the model is called, its masks and its parameters, in one line."""
+    read = adapter.inferred.call.every_argument
+    given = adapter.inferred.call.conventions.masks
+    called = ", ".join([*pairs(read.tokens.items()), *given])
+    masks = [] if given else ["it makes its masks itself"]
+    missing = filter(None, [sentence(adapter.inferred.ungiven)])
+    return "; ".join([f"{adapter.name} called ({called})", *missing, *masks, *named(adapter.table)])
 
 
 def head_line(name: str) -> str:
@@ -205,6 +227,6 @@ def imports_of(expression: str, space: Mapping[str, Any], own: Origin) -> list[s
 
 _WRITTEN = (
     *("Generated", "OfBlocks", "Turned"),
-    *(one.__name__ for one in (Surrounded, Vocabulary, InTurn, NormsOfCalls)),
+    *(one.__name__ for one in (Surrounded, Vocabulary, InTurn, NormsOfCalls, MemoryAsItIs)),
 )
 """The classes whose code is written into the file."""

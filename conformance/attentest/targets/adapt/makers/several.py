@@ -170,6 +170,9 @@ def _sides(signature: inspect.Signature) -> tuple[str | None, str | None]:
     return found[0], found[1]
 
 
+_PAD_ID = re.compile(r"pad(ding)?(token)?(id|idx|index)")
+
+
 def _called(thing: Any, name: str, reading: Reading, *, sequence_first: bool) -> _Call:
     signature = inspect.signature(thing)
     source, target = _sides(signature)
@@ -179,6 +182,8 @@ def _called(thing: Any, name: str, reading: Reading, *, sequence_first: bool) ->
             continue
         if squashed(own) in BATCH_PADS:
             pads.append(own)
+        elif one.default is one.empty and _PAD_ID.search(squashed(own)):
+            pads.append(own)  # one of a side, or of a language
         elif one.default is one.empty and squashed(own) in OFF:
             fixed[own] = OFF[squashed(own)]
         elif one.default is one.empty:

@@ -225,10 +225,25 @@ def _norm_orders(slots: list[str], norms: list[Unit], run: Run) -> list[list[Uni
     counted = all(written or (idle and number is not None) for number, written in numbers)
     if counted and len(set(numbers)) == len(names):  # one that is not called has no time
         return [[norms[i] for i in sorted(range(len(norms)), key=lambda i: numbers[i])]]
+    if in_place := _called_in_place(slots, norms, run):
+        return [in_place]
     times = [run.when(unit.path) for unit in norms]
     if None not in times and len(set(times)) == len(times):
         return [[norms[i] for i in sorted(range(len(norms)), key=lambda i: times[i] or 0)]]
     return [list(order) for order in permutations(norms)]
+
+
+def _called_in_place(slots: list[str], norms: list[Unit], run: Run) -> list[Unit]:
+    """Return the norms in order, where one is called again in the place of one that is never.
+
+    Nothing where it is otherwise.
+    """
+    held = {unit.path: unit for unit in norms}
+    idle = [unit for unit in norms if unit.path not in run.order]
+    calls = [path for path in run.order if path in held][: len(slots)]
+    if len(idle) != 1 or len(calls) < len(slots) or len({*calls}) != len(slots) - 1:
+        return []
+    return [idle[0] if path in calls[:n] else held[path] for n, path in enumerate(calls)]
 
 
 def _said(slots: list[str], names: list[str]) -> list[str]:

@@ -166,7 +166,8 @@ def _embedding_norms(
         if table is None or layer is None:
             return []
         taken = [unit for part in found for unit in part.units]
-        own = [unit for unit in norms if table < (run.when(unit.path) or -1) < layer]
+        called = [unit for unit in norms if unit.path in run.order]  # else it is of a stack
+        own = [unit for unit in called if table < (run.when(unit.path) or -1) < layer]
         between = [
             unit
             for unit in own
@@ -183,7 +184,7 @@ def _embedding_norms(
 
 def _of_source(norms: list[Unit], run: Run) -> Unit:
     """Return which of two norms is that of the source: by name, or else the earlier one."""
-    sides = [_side(name) for name in beyond([unit.path for unit in norms])]
+    sides = _sides(norms)
     if set(sides) == {"source", "target"}:
         return norms[sides.index("source")]
     return min(norms, key=lambda unit: run.when(unit.path) or 0)
@@ -209,7 +210,7 @@ def _final_norms(norms: list[Unit], lists: list[Layers], run: Run) -> list[Part]
     times = [run.when(unit.path) for unit in norms]
     if sum(unit.path in run.order for unit in norms) == 1:
         times = [run.when(unit.path) if unit.path in run.order else None for unit in norms]
-    sides = [_side(name) for name in beyond([unit.path for unit in norms])]
+    sides = _sides(norms)
     if set(sides) != {"source", "target"}:
         beside = [unit.path.startswith(lists[0].start.rpartition(".")[0] or "?") for unit in norms]
         if beside.count(True) != 1 and None in times:
@@ -218,8 +219,10 @@ def _final_norms(norms: list[Unit], lists: list[Layers], run: Run) -> list[Part]
         first = beside.index(True) if beside.count(True) == 1 else known.index(min(known))
         sides = ["source" if number == first else "target" for number in range(2)]
     entered = {"source": lists[0], "target": lists[1]}
-    for side, called in zip(sides, times, strict=True):
+    for side, called, unit in zip(sides, times, norms, strict=True):
         layer = run.when(entered[side].first.rstrip("."))
+        if unit.path not in run.order:
+            continue  # it is idle
         if called is not None and layer is not None and called < layer:
             return []  # what comes before the layers is no norm behind them
     return [
@@ -231,6 +234,14 @@ def _final_norms(norms: list[Unit], lists: list[Layers], run: Run) -> list[Part]
         )
         for side, unit in zip(sides, norms, strict=True)
     ]
+
+
+def _sides(norms: list[Unit]) -> list[str]:
+    """Return the sides of two norms by their names: where one has none, it is the other's."""
+    sides = [_side(name) for name in beyond([unit.path for unit in norms])]
+    if sides.count("") == 1:
+        return [side or ("target" if "source" in sides else "source") for side in sides]
+    return sides
 
 
 def _side(name: str) -> str:

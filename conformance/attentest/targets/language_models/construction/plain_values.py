@@ -3,6 +3,7 @@
 import ast
 import inspect
 import re
+import sys
 import typing
 from collections.abc import Iterator, Mapping
 from enum import EnumMeta
@@ -15,7 +16,7 @@ from attentest.targets.language_models.argument_names import caches_named
 from attentest.targets.language_models.construction.code import only_stored, tree_of
 from attentest.targets.language_models.construction.usual_values import USUAL
 from attentest.targets.models.configurations import is_usually_on
-from attentest.targets.signatures import source_of
+from attentest.targets.signatures import constructor_arguments, source_of
 
 CAUSAL = ("causal", "iscausal")
 """Names of the switch that hides later tokens, which a decoder-only model does."""
@@ -65,7 +66,7 @@ def words_for(
         return [f"{name}.{one}" for one in members]
     if typing.get_origin(kind) is typing.Literal:
         return [repr(one) for one in typing.get_args(kind)]
-    words = dict.fromkeys(_compared(inspect.getmodule(top), own))
+    words = dict.fromkeys(_compared(inspect.getmodule(top), own)) or _words_of_parts(top, own)
     if kind in (str, "str", inspect.Parameter.empty) and words:
         return [repr(one) for one in words]
     return [_UNREAD[kind]] if is_settings and kind in _UNREAD else []
@@ -115,12 +116,63 @@ def _continues(top: Any) -> bool:
     return bool(caches_named(inspect.signature(forward).parameters) if forward else [])
 
 
+def _words_of_parts(top: Any, own: str) -> dict[str, None]:
+    """Return the words for what is called `own` in the classes that parts of `top` are made of.
+
+    The default of an argument with that name comes first, and then what their files compare.
+    """
+    found: dict[str, None] = {}
+    seen, left = set[str](), [inspect.getmodule(top)]
+    for _ in range(_DEEPEST):
+        held = [one for home in left for one in vars(home).values() if inspect.isclass(one)]
+        parts = [one for one in held if issubclass(one, nn.Module) and one.__module__ not in seen]
+        parts = [one for one in parts if one.__module__.partition(".")[0] != "torch"]
+        for one in parts:
+            default = getattr(constructor_arguments(one).get(own), "default", None)
+            found |= {default: None} if isinstance(default, str) else {}
+        seen |= {one.__module__ for one in parts}
+        left = list(dict.fromkeys(filter(None, map(inspect.getmodule, parts))))
+    homes = [sys.modules.get(name) for name in sorted(seen)]
+    compared = (word for home in homes for word in _compared(home, own))
+    keys = sorted(
+        (word for home in homes for word in _keys(home, own)),
+        key=lambda word: word.lower() not in _USUAL_KEYS,
+    )
+    return found | dict.fromkeys([*compared, *keys])
+
+
+_USUAL_KEYS = ("relu", "layer", "layernorm", "sinusoidal", "post")
+"""Keys of tables of parts that most models take."""
+
+
+def _keys(home: Any, own: str) -> Iterator[str]:
+    """Yield the keys of a table in the module `home` in which what is called `own` is looked up."""
+    for node in ast.walk(tree_of(home)):
+        match node:
+            case ast.Subscript(ast.Name(table), ast.Name(name)):
+                pass
+            case ast.Call(ast.Attribute(ast.Name(table), "get"), [ast.Name(name), *_]):
+                pass
+            case _:
+                continue
+        held = getattr(home, table, None)
+        if name == own and isinstance(held, Mapping):
+            yield from (one for one in held if isinstance(one, str))
+
+
+_DEEPEST = 4
+"""Limit of the files whose classes make parts of one another."""
+
+
 def _compared(home: Any, own: str) -> Iterator[str]:
     """Yield the words that code of the module `home` compares what is called `own` with."""
     for node in ast.walk(tree_of(home)):
         if not isinstance(node, ast.Compare):
             continue
-        left = getattr(node.left, "attr", getattr(node.left, "id", ""))
+        named = node.left
+        if isinstance(named, ast.Call) and isinstance(named.func, ast.Attribute):
+            named = named.func.value if named.func.attr in ("lower", "upper") else named
+        left = getattr(named, "attr", getattr(named, "id", ""))
         if left == own and isinstance(node.ops[0], ast.Eq | ast.In | ast.NotIn):
             held = [one for side in node.comparators for one in ast.walk(side)]
             yield from (

@@ -21,6 +21,19 @@ from attentest.targets.single import in_precision_of
 from attentest_spec.mapping import locate
 
 
+class NormOfOneStack(Unclear):
+    """A norm behind one of two stacks alone: the module `norm`."""
+
+    def __init__(self, name: str, norm: str) -> None:
+        super().__init__(
+            f"{name} has a norm behind one of its stacks, {norm}, and none behind the other. "
+            f"The spec has one behind both or behind none, and where layers norm their inputs, "
+            f"one is missing: what they add up to is normed nowhere. Add it, or name the "
+            f"classes of its parts, one by one."
+        )
+        self.norm = norm
+
+
 def table_of(built: Building, inferred: Inferred, name: str) -> FoundTable:
     """Return the parameter map; Unclear where parameters have no place in it."""
     call = inferred.call.compiled()
@@ -43,12 +56,7 @@ def table_of(built: Building, inferred: Inferred, name: str) -> FoundTable:
             )
         demand_own_norms(built, call, name)
         if norm := _norm_of_one_stack(built, lost):
-            raise Unclear(
-                f"{name} has a norm behind one of its stacks, {norm}, and none behind the other. "
-                f"The spec has one behind both or behind none, and where layers norm their inputs, "
-                f"one is missing: what they add up to is normed nowhere. Add it, or name the "
-                f"classes of its parts, one by one."
-            )
+            raise NormOfOneStack(name, norm)
         raise Unclear(
             f"{name} was read as a whole model, and its parameters could not be mapped: "
             f"{' '.join(dict.fromkeys(lost))} If an argument of the constructor was taken for "

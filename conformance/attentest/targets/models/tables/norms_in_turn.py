@@ -22,6 +22,7 @@ from attentest.targets.adapt.wrappers.own_norms import IN_TURN, InTurn
 from attentest.targets.models.inferring import Inferred, probe_of
 from attentest.targets.models.probing import SOURCE_LENGTH, TARGET_LENGTH
 from attentest.targets.models.tables.heads_of_layers import with_plain_head
+from attentest.targets.models.tables.memory_norms import without_memory_norms
 from attentest.targets.models.tables.norms_of_calls import with_norms_of_calls
 from attentest.targets.models.trials import Building
 from attentest.targets.nearest import shown_line
@@ -88,6 +89,7 @@ def with_own_norms(built: Building, inferred: Inferred, name: str, reading: Read
     if reading.strict:
         return built
     built = with_norms_of_calls(with_plain_head(built, inferred), inferred)
+    built = without_memory_norms(built, inferred, reading)
     probe = probe_of(built, DISTINCT.but(target_vocabulary=DISTINCT.source_vocabulary))
     call = inferred.call.compiled()
     counted = CountedNorms(probe.model)

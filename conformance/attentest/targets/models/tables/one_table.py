@@ -16,6 +16,7 @@ from attentest.targets.adapt.parameters.building import DISTINCT
 from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.models.inferring import Inferred, probe_of
 from attentest.targets.models.trials import Building
+from attentest_spec.choices import Value
 from attentest_spec.mapping import locate
 
 ONE_TABLE = (
@@ -105,3 +106,16 @@ def adds_rows(
 def _contrasts(output: Tensor) -> Tensor:
     """Return differences of the columns of ids that occur in no sequence."""
     return output[..., 14:20] - output[..., 13:14]
+
+
+def scale_beside_rows(
+    whole: Building, inferred: Inferred, found: FoundTable, table: str
+) -> dict[str, Value]:
+    """Return the scale of embeddings beside which rows of the `table` of positions are added.
+
+    That shows it where all other numbers are those of a mistake.
+    """
+    for name in ("sqrt-d", "none"):
+        if adds_rows(whole, inferred, found, table, is_scaled=name == "sqrt-d"):
+            return {"embedding_scale": name}
+    return {}

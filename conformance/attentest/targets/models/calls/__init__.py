@@ -1,0 +1,1 @@
+"""The search of how a whole model is called."""
