@@ -10,6 +10,10 @@ from attentest.targets.language_models.caching import Cached
 from attentest.targets.language_models.calling import Call
 from attentest.targets.language_models.construction.building import Building
 from attentest.targets.language_models.construction.memos import FRESH_SOURCE, fresh
+from attentest.targets.language_models.construction.rounded_tables import (
+    WHOLE_ROWS_SOURCE,
+    whole_rows,
+)
 from attentest.targets.language_models.steps.one_by_one import OneByOne, noting_most
 from attentest.targets.language_models.surrounded.batches import (
     OF_BATCH_SOURCE,
@@ -108,6 +112,7 @@ class LanguageAdapter:
                 (fresh, FRESH_SOURCE),
                 (untied, UNTIED_SOURCE),
                 (networked, NETWORKED_SOURCE),
+                (whole_rows, WHOLE_ROWS_SOURCE),
             )
             if f"{made.__name__}(" in expression
         ]

@@ -22,7 +22,7 @@ from attentest.targets.adapt.reading import Reading, Unclear
 from attentest.targets.constants.copies import copied
 from attentest.targets.constants.models import assumed_of, size_constants
 from attentest.targets.kernels import demand_runnable
-from attentest.targets.language_models.construction import parts
+from attentest.targets.language_models.construction import parts, rounded_tables
 from attentest.targets.language_models.construction.classes import (
     class_of,
     classes_of_defaults,
@@ -174,7 +174,7 @@ def space_of(thing: Callable[..., Any], name: str, reading: Reading) -> dict[str
     home = sys.modules.get(thing.__module__)
     own = {} if "." in name else {name: thing}
     around = {"SimpleNamespace": SimpleNamespace, **classes_of_defaults(thing)}
-    around |= settings_near(thing) | parts.parts_near(thing, reading.given)
+    around |= settings_near(thing) | parts.parts_near(thing, reading.given) | rounded_tables.OWN
     return {**around, **(vars(home) if home else {}), **own}
 
 

@@ -17,6 +17,7 @@ from attentest.targets.adapt.objects.settings import (
 )
 from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.language_models.construction.code import may_be_none, only_stored
+from attentest.targets.language_models.construction.rounded_tables import with_whole_rows
 from attentest.targets.language_models.construction.uses import HEAD_WIDTH
 from attentest.targets.language_models.construction.written_fields import with_written
 from attentest.targets.models.configurations import Configurations
@@ -237,6 +238,7 @@ def other_values(
     yield from with_pad_of_table(failures, space, doubts)
     yield from with_own_inner_width(failures)
     yield from with_one_width(thing, failures, space)
+    yield from with_whole_rows(failures, space, doubts)
 
 
 def with_all_heads(
