@@ -92,8 +92,7 @@ class Learned(nn.Module):
         self.register_buffer("later", torch.arange(1, max_len + 1) % max_len)
 
     def places(self, length):
-        places = self.later[:length]
-        return places
+        return self.later[:length]
 
     def forward(self, x):
         places = self.places(x.size(1))
@@ -103,8 +102,7 @@ class Learned(nn.Module):
 
 class Shifted(Learned):
     def places(self, length):
-        places = self.numbers[1 : length + 1]
-        return places
+        return self.numbers[1 : length + 1]
 
 
 class Backwards(Learned):
@@ -117,7 +115,7 @@ class Backwards(Learned):
     ("wrong", "code"),
     [
         (Learned, 'self.register_buffer("later", torch.arange(1, max_len + 1) % max_len)'),
-        (Shifted, "places = self.numbers[1 : length + 1]"),
+        (Shifted, "return self.numbers[1 : length + 1]"),
         (Backwards, "return places.flip(0)"),
     ],
 )
