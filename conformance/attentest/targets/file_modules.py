@@ -42,6 +42,7 @@ from attentest.targets import definitions
 from attentest.targets.imports.added_paths import AddedPaths, is_installed, restored_path
 from attentest.targets.imports.folders import around, beyond, files_of, upwards
 from attentest.targets.imports.importlibs import Importlib
+from attentest.targets.imports.named_devices import note_named_cuda
 from attentest.targets.imports.relative import relative_files
 
 _PREFIX = definitions.NAMESPACE
@@ -320,6 +321,7 @@ class _Loader(SourceFileLoader):
         with restored_path():
             try:
                 source, folder = self.get_data(self.path), self._folder
+                note_named_cuda(module, source)
                 alone = module.__name__.endswith(_ALONE)
                 if alone or definitions.is_script(module, folder.files, folder.partial, source):
                     definitions.run_definitions(

@@ -32,7 +32,7 @@ from attentest.targets.single import widened
 from attentest_spec import Sizes
 
 _DECODERS = re.compile(
-    r"(gpt(\d*|j|neo|neox)|llama\d*|smollm\d*|causallm|"
+    r"((gpt(\d*|j|neo|neox)|llama\d*|mistral|qwen\d*|gemma\d*|smollm\d*)(model)?|causallm|"
     r"decoderonly(transformer|model|arch|architecture|network|lm)?)$"
 )
 """Names of models that continue texts: others, as BERT, have logits for tokens as well."""

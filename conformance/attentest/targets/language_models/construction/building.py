@@ -174,8 +174,8 @@ def space_of(thing: Callable[..., Any], name: str, reading: Reading) -> dict[str
     home = sys.modules.get(thing.__module__)
     own = {} if "." in name else {name: thing}
     around = {"SimpleNamespace": SimpleNamespace, **classes_of_defaults(thing)}
-    around |= settings_near(thing) | parts.parts_near(thing, reading.given) | rounded_tables.OWN
-    return {**around, **(vars(home) if home else {}), **own}
+    around |= settings_near(thing) | parts.parts_near(thing, reading.given)
+    return {**rounded_tables.OWN, **around, **(vars(home) if home else {}), **own}
 
 
 def _with_written(

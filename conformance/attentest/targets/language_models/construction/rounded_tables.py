@@ -28,7 +28,7 @@ def whole_rows(model: nn.Module, rows: int, tables: Sequence[str]) -> nn.Module:
     return model
 
 
-OWN = {whole_rows.__name__: whole_rows}
+OWN: dict[str, Any] = {whole_rows.__name__: whole_rows}
 """The function by its name, as expressions call it."""
 
 WHOLE_ROWS_SOURCE = "\n".join(
