@@ -40,6 +40,7 @@ from attentest.targets.language_models.surrounded.set_up import SET_UP_SOURCE, S
 from attentest.targets.layout import folded
 from attentest.targets.models.tables.fixed_rows import RESIZED_SOURCE, resized
 from attentest.targets.models.tables.norms_in_turn import UNTIED_SOURCE, untied
+from attentest.targets.models.tables.single_numbers import IN_COLUMNS_SOURCE, in_columns
 from attentest.targets.models.written import definition, head_line, imports_of
 from attentest.targets.origin import Origin
 from attentest_spec import Limits
@@ -111,6 +112,7 @@ class LanguageAdapter:
                 (resized, RESIZED_SOURCE),
                 (fresh, FRESH_SOURCE),
                 (untied, UNTIED_SOURCE),
+                (in_columns, IN_COLUMNS_SOURCE),
                 (networked, NETWORKED_SOURCE),
                 (whole_rows, WHOLE_ROWS_SOURCE),
             )
