@@ -103,9 +103,9 @@ def _folder_of_imports(file: Path, folder: Path) -> Path:
         importing = asked.pop()
         near = {*relative_files(importing, _imports(importing))} - seen
         asked, seen = [*asked, *sorted(near)], seen | near
-        for top in _imported(importing):
+        for top, inner in _imported(importing).items():
             places = [importing.parent, folder]
-            held = {one for up in places for one in files_of(up, top)}
+            held = {one for up in places for one in files_of(up, top, inner=inner)}
             asked, seen = [*asked, *sorted(held - seen)], seen | held
             if held - {importing} or _is_known(top, importing):
                 continue
@@ -125,10 +125,13 @@ def _is_known(top: str, importing: Path, own: Path | None = None) -> bool:
     return top in sys.stdlib_module_names or not (inside or origin in (None, str(importing)))
 
 
-def _imported(file: Path) -> list[str]:
-    """Return the first words of the absolute imports of `file`."""
-    names = [one for one, level in _imports(file) if one and not level]
-    return list(dict.fromkeys(one.partition(".")[0] for one in names))
+def _imported(file: Path) -> dict[str, bool]:
+    """Return the first words of the absolute imports of `file`, and whether others follow them."""
+    found: dict[str, bool] = {}
+    for one in [name for name, level in _imports(file) if name and not level]:
+        top, _, inner = one.partition(".")
+        found[top] = found.get(top, False) or bool(inner)
+    return found
 
 
 def _levels(file: Path) -> int:

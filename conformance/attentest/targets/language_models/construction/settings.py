@@ -12,6 +12,7 @@ from attentest.targets.adapt.objects.keyword_settings import KeptFields
 from attentest.targets.adapt.objects.made_settings import made_settings
 from attentest.targets.adapt.objects.settings import (
     is_configuration,
+    is_plain,
     is_unpacked,
     settings_doubts,
 )
@@ -75,7 +76,8 @@ def takes_settings(
         name == own or one.default is not one.empty or only_stored(top, name)
         for name, one in arguments.items()
     )
-    return is_configuration(own, top) and (alone or is_unpacked(top, own))
+    named = is_configuration(own, top) and not is_plain(arguments[own])
+    return named and (alone or is_unpacked(top, own))
 
 
 _SWITCH = "assumed {0}={1}, a switch that nothing says: --give {0}={2} judges it with that"
