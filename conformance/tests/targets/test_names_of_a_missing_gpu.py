@@ -65,8 +65,15 @@ def test_written_adapter_of_code_that_names_a_gpu_conforms(tmp_path: Path) -> No
     assert not broken(attentest.adapted(str(tmp_path / "written.py:backend")), FORMULA)
 
 
-def test_gpu_under_a_condition_is_no_assumption(tmp_path: Path) -> None:
-    chosen = 'DEVICE = "cuda" if torch.cuda.is_available() else "cpu"\n\n\nclass Block'
+CHOSEN = [
+    'DEVICE = "cuda" if torch.cuda.is_available() else "cpu"',
+    'DEVICE = "cpu"\nif torch.cuda.is_available():\n    DEVICE = "cuda"',
+]
+
+
+@pytest.mark.parametrize("chosen", CHOSEN, ids=["expression", "statement"])
+def test_gpu_under_a_condition_is_no_assumption(chosen: str, tmp_path: Path) -> None:
+    chosen += "\n\n\nclass Block"
     source = edited(
         PLAIN_GPT, ("class Block", chosen), (PLACES[0], "tokens.shape[1], device=DEVICE")
     )

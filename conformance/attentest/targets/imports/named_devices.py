@@ -2,6 +2,7 @@
 
 import ast
 import sys
+from collections.abc import Iterator
 from types import ModuleType
 
 NAMES_CUDA = "__names_cuda__"
@@ -16,8 +17,7 @@ def note_named_cuda(module: ModuleType, source: bytes) -> None:
     if b"cuda" not in source:
         return
     try:
-        every = ast.walk(ast.parse(source))
-        found = [int(getattr(one, "lineno", 0)) for one in every if _names_cuda(one)]
+        found = [int(getattr(one, "lineno", 0)) for one in _always(ast.parse(source))]
         if not found:
             return
         import torch
@@ -30,8 +30,17 @@ def note_named_cuda(module: ModuleType, source: bytes) -> None:
         vars(module)[NAMES_CUDA] = min(found)
 
 
+def _always(node: ast.AST) -> Iterator[ast.AST]:
+    """Yield the parts of code that name CUDA as a device, under no condition."""
+    if _names_cuda(node):
+        yield node
+    elif not isinstance(node, ast.If | ast.IfExp | ast.Try | ast.Match):
+        for one in ast.iter_child_nodes(node):
+            yield from _always(one)
+
+
 def _names_cuda(node: ast.AST) -> bool:
-    """Say whether a device is written out as that of CUDA, under no condition."""
+    """Say whether a device is written out as that of CUDA."""
     match node:
         case ast.Call(func=ast.Attribute(attr=called) | ast.Name(id=called), args=args):
             given = [one.value for one in node.keywords if one.arg == "device"]
