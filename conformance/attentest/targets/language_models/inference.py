@@ -209,7 +209,7 @@ def infer(
                     return infer(thing, name, reading, lambda *_: factored)
             raise built.otherwise or question
         found, mistaken, line = read
-        begun = line or begun
+        begun = None if mistaken.deviating else line or begun
     if (held := section_of(found.views)) and not is_in_sections(built):
         return infer(thing, name, reading, lambda *_: in_sections(built, *held))
     table = table_of(found.views)

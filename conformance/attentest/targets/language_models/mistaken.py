@@ -19,6 +19,7 @@ from attentest.targets.language_models.calls.labels import apart_without_labels
 from attentest.targets.language_models.construction.building import Building
 from attentest.targets.language_models.numbers.findings import Found
 from attentest.targets.language_models.numbers.mistakes import (
+    DEVIATING,
     WITHOUT_NORM,
     WITHOUT_RESIDUAL,
     Mistake,
@@ -148,12 +149,17 @@ def _is_one(found: Found, other: Found) -> bool:
     return found.choices == other.choices and table_of(found.views) == table_of(other.views)
 
 
+_FIRST_NORM = "queries, keys and values of layers.0."
+
+
 def _mistakes(one: Probed, *, continues: bool) -> Sequence[Mistake]:
     """Return the mistakes that may explain where the search ended."""
     suspected, (_, what) = one.reader.suspected, one.reader.reached
     if suspected:
         sure = suspected.sure or (suspected.of_texts and continues)
         return [suspected] if sure else []
+    if what.startswith(_FIRST_NORM):  # no norm of the call is one of the specification
+        return (DEVIATING,)
     if what.startswith("the norms of"):
         return WITHOUT_NORM if one.reader.idle else ()
     if not what.startswith("the sum after"):
