@@ -151,6 +151,9 @@ def _is_one(found: Found, other: Found) -> bool:
 
 _FIRST_NORM = "queries, keys and values of layers.0."
 
+_SUMS = ("the sum after", "the inner layer of layers.0.feed_forward")
+"""Where a search ends without a residual sum: the network may have been looked for before it."""
+
 
 def _mistakes(one: Probed, *, continues: bool) -> Sequence[Mistake]:
     """Return the mistakes that may explain where the search ended."""
@@ -162,7 +165,7 @@ def _mistakes(one: Probed, *, continues: bool) -> Sequence[Mistake]:
         return (DEVIATING,)
     if what.startswith("the norms of"):
         return WITHOUT_NORM if one.reader.idle else ()
-    if not what.startswith("the sum after"):
+    if not what.startswith(_SUMS):
         return ()
     last = what.rpartition(".")[2]  # a reading of another design may have come as far as there
     others = [each for name, own in WITHOUT_RESIDUAL.items() if name != last for each in own]
