@@ -152,7 +152,7 @@ def _is_one(found: Found, other: Found) -> bool:
 _FIRST_NORM = "queries, keys and values of layers.0."
 
 _SUMS = ("the sum after", "the inner layer of layers.0.feed_forward")
-"""Where a search ends without a residual sum: the network may have been looked for before it."""
+"""The ends of a search without a residual sum: the network may be looked for before that."""
 
 
 def _mistakes(one: Probed, *, continues: bool) -> Sequence[Mistake]:
