@@ -42,6 +42,7 @@ from attentest.targets import definitions
 from attentest.targets.imports.added_paths import AddedPaths, is_installed, restored_path
 from attentest.targets.imports.folders import around, beyond, files_of, upwards
 from attentest.targets.imports.importlibs import Importlib
+from attentest.targets.imports.named_devices import note_named_cuda
 from attentest.targets.imports.relative import relative_files
 
 _PREFIX = definitions.NAMESPACE
@@ -102,9 +103,9 @@ def _folder_of_imports(file: Path, folder: Path) -> Path:
         importing = asked.pop()
         near = {*relative_files(importing, _imports(importing))} - seen
         asked, seen = [*asked, *sorted(near)], seen | near
-        for top in _imported(importing):
+        for top, inner in _imported(importing).items():
             places = [importing.parent, folder]
-            held = {one for up in places for one in files_of(up, top)}
+            held = {one for up in places for one in files_of(up, top, inner=inner)}
             asked, seen = [*asked, *sorted(held - seen)], seen | held
             if held - {importing} or _is_known(top, importing):
                 continue
@@ -124,10 +125,13 @@ def _is_known(top: str, importing: Path, own: Path | None = None) -> bool:
     return top in sys.stdlib_module_names or not (inside or origin in (None, str(importing)))
 
 
-def _imported(file: Path) -> list[str]:
-    """Return the first words of the absolute imports of `file`."""
-    names = [one for one, level in _imports(file) if one and not level]
-    return list(dict.fromkeys(one.partition(".")[0] for one in names))
+def _imported(file: Path) -> dict[str, bool]:
+    """Return the first words of the absolute imports of `file`, and whether others follow them."""
+    found: dict[str, bool] = {}
+    for one in [name for name, level in _imports(file) if name and not level]:
+        top, _, inner = one.partition(".")
+        found[top] = found.get(top, False) or bool(inner)
+    return found
 
 
 def _levels(file: Path) -> int:
@@ -320,6 +324,7 @@ class _Loader(SourceFileLoader):
         with restored_path():
             try:
                 source, folder = self.get_data(self.path), self._folder
+                note_named_cuda(module, source)
                 alone = module.__name__.endswith(_ALONE)
                 if alone or definitions.is_script(module, folder.files, folder.partial, source):
                     definitions.run_definitions(

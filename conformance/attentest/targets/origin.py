@@ -12,6 +12,7 @@ from typing import Any
 
 from attentest.targets import definitions, file_modules
 from attentest.targets.imports.added_paths import is_installed
+from attentest.targets.imports.named_devices import named_cuda
 
 
 @dataclass(frozen=True)
@@ -71,6 +72,15 @@ def _live(thing: Any) -> Origin:
 
 
 def _import_of(module: ModuleType, name: str) -> Origin:
+    """Return how `name` is imported from `module`, where CUDA has to be another device, too."""
+    found = _plain_import_of(module, name)
+    if named_cuda(module) is None:
+        return found
+    ignored = ("from attentest_spec.torch.missing_cuda import ignore_names", "", "ignore_names()")
+    return Origin(name, (*ignored, *found.imports))
+
+
+def _plain_import_of(module: ModuleType, name: str) -> Origin:
     """Return how `name` is imported from `module`."""
     file = getattr(module, "__file__", None)
     top = name.partition(".")[0]

@@ -20,6 +20,7 @@ from typing import Any
 
 from attentest.results.text import summary
 from attentest.targets import definitions, file_modules, paper
+from attentest.targets.imports.named_devices import on_cpu
 from attentest.targets.origin import Origin, origin
 from attentest_spec import Backend, UnknownName, registry
 from attentest_spec.registry import LoadFailure, as_backend
@@ -128,7 +129,7 @@ def _with_failing_packages(made: Backend, module: ModuleType) -> Backend:
         f"assumed that it does without what the package {name} imports, which fails here: {why}"
         for name, why in file_modules.failing_packages(module).items()
     )
-    said += (*definitions.left_out(module), *definitions.uncompiled(module))
+    said += (*definitions.left_out(module), *definitions.uncompiled(module), *on_cpu(module))
     if not said or not isinstance(made, Adapted | AdaptedWhole):
         return made
     understood = (*made.understood[:1], *said, *made.understood[1:])

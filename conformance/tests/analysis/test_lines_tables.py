@@ -82,12 +82,75 @@ def test_line_that_writes_over_right_columns_is_named() -> None:
     assert location.code == "self.table[:, 0::2] = torch.cos(place * rates)"
 
 
+class Learned(nn.Module):
+    """Trained rows that are asked for by numbers which another line makes."""
+
+    def __init__(self, d_model, max_len):
+        super().__init__()
+        self.rows = nn.Embedding(max_len, d_model)
+        self.register_buffer("numbers", torch.arange(max_len))
+        self.register_buffer("later", torch.arange(1, max_len + 1) % max_len)
+
+    def places(self, length):
+        return self.later[:length]
+
+    def forward(self, x):
+        places = self.places(x.size(1))
+        rows = self.rows(places)
+        return x + rows
+
+
+class Shifted(Learned):
+    def places(self, length):
+        return self.numbers[1 : length + 1]
+
+
+class Backwards(Learned):
+    def places(self, length):
+        places = self.numbers[:length]
+        return places.flip(0)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "code"),
+    [
+        (Learned, 'self.register_buffer("later", torch.arange(1, max_len + 1) % max_len)'),
+        (Shifted, "return self.numbers[1 : length + 1]"),
+        (Backwards, "return places.flip(0)"),
+    ],
+)
+def test_line_that_makes_wrong_numbers_of_rows_is_named(wrong: type[Learned], code: str) -> None:
+    location = _line(wrong)
+    assert location.code == code
+    assert location.expected == "the numbers of the positions: 0, 1, 2, .."
+
+
+class WrongRows(Learned):
+    def places(self, length):
+        return self.numbers[:length]
+
+    def forward(self, x):
+        rows = self.rows(self.places(x.size(1))) * 2
+        return x + rows
+
+
+def test_wrong_rows_of_right_numbers_are_named_themselves() -> None:
+    location = _line(WrongRows)
+    assert location.code == "rows = self.rows(self.places(x.size(1))) * 2"
+    assert location.expected != "the numbers of the positions: 0, 1, 2, .."
+
+
 def _line(wrong: type[nn.Module]) -> Location:
     def build(sizes: Sizes) -> nn.Module:
         return wrong(sizes.d_model, sizes.max_length)
 
+    learned = issubclass(wrong, Learned)
+    recipe = Recipe(build, parameters={"weight": "rows.weight"} if learned else {})
     backend = TorchBackend(
-        name="tables", title="Tables", recipes={"positional_encoding": Recipe(build)}
+        name="tables",
+        title="Tables",
+        recipes={"positional_encoding": recipe},
+        choices={"positional_encoding": "learned"} if learned else {},
     )
     subject = Bench(backend).subject()
     case = next(cases.own_cases(subject, "positional_encoding"))

@@ -53,6 +53,16 @@ def test_imports_of_files_that_are_imported_by_dots_are_found(tmp_path: Path) ->
     assert load(folder / "whole.py").WIDTH == 8
 
 
+def test_file_of_that_name_holds_nothing_that_is_imported_from_within(tmp_path: Path) -> None:
+    folder = tmp_path / "project" / "model"
+    (folder / "parts").mkdir(parents=True)
+    (folder / "model.py").write_text("WIDTH = 4\n")
+    (folder / "parts" / "width.py").write_text("WIDTH = 8\n")
+    (folder / "parts" / "block.py").write_text("from model.parts.width import WIDTH\n")
+    (folder / "parts" / "whole.py").write_text("from .block import WIDTH\n")
+    assert load(folder / "parts" / "whole.py").WIDTH == 8
+
+
 def test_folders_around_the_working_folder_are_imported_and_no_files(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

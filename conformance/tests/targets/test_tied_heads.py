@@ -58,6 +58,16 @@ class CopiedOnLines(Copied):
         )  # weight tying
 
 
+class CopiedNumbers(Copied):
+    """A model with the numbers of one in the other, under a comment of two lines."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        # The weights of the head and the table are shared,
+        # which is a third of all parameters.
+        self.head.weight.data = self.table.weight.data.clone()
+
+
 class CopiedOpenly(Copied):
     """A model that says that they are two, and one with a condition."""
 
@@ -79,6 +89,7 @@ class Layered(Copied):
 
 AGAINST = [
     (Copied(), "none", "the comment on"),
+    (CopiedNumbers(), "none", "the comment on"),
     (CopiedBelow(), "none", "weights are tied"),
     (CopiedOnLines(), "none", "weight tying"),
     (Documented(), "none", "documentation"),

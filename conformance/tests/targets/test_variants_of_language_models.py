@@ -182,14 +182,14 @@ def test_mistake_in_a_model_that_is_filled_up_does_not_pass(
     assert asked_or_broken(tmp_path, "Model", source, right, wrong, *clauses)
 
 
-def test_norm_with_one_number_for_all_columns_is_named(tmp_path: Path) -> None:
+def test_norm_with_one_number_for_all_columns_is_named_under_strict(tmp_path: Path) -> None:
     own = "\n\nclass RMSNorm(nn.Module):\n    def __init__(self, width, eps):\n"
     own += "        super().__init__()\n        self.gain = nn.Parameter(torch.tensor(1.0))\n\n"
     own += "    def forward(self, x):\n"
     own += "        return self.gain * x / (x.square().mean(-1, keepdim=True) + 1e-6).sqrt()\n"
     source = edited(CODE, ("nn.RMSNorm(", "RMSNorm("))
     (tmp_path / "own.py").write_text(source + own)
-    said = asked(f"{tmp_path / 'own.py'}:Model")
+    said = asked(f"{tmp_path / 'own.py'}:Model", strict=True)
     assert "norm1.gain is one number for all columns" in said
 
 

@@ -59,6 +59,12 @@ def _functions() -> dict[str, tuple[tuple[str, ...], list[Any]]]:
     return found
 
 
+def keep_functions() -> None:
+    """Let the functions of torch be those of now, whatever they were at the first call."""
+    _functions.cache_clear()
+    _seen.clear()
+
+
 _seen: list[list[Any]] = []
 """All attributes of the owners, as they were when the functions were compared one by one."""
 

@@ -90,16 +90,16 @@ def makers_of_branch(alignment: Alignment, operation: Operation, wrong: Step) ->
             [place for _, place in knowing(alignment, one, missing, bound=True)]
             for one in (operation, last)
         )
-        if _is_added(alignment, value) or all(place in last.places for place in takes):
+        if _is_added(alignment, value, operation) or all(place in last.places for place in takes):
             return [place for place in made if place not in operation.places]
     return []
 
 
-def _is_added(alignment: Alignment, value: Value) -> bool:
-    """Say whether a sum takes `value`."""
+def _is_added(alignment: Alignment, value: Value, apart: Operation) -> bool:
+    """Say whether a sum takes `value`, and is another one than the operation `apart`."""
     return any(
-        value in operation.inputs and operation.name.strip("_") in ("add", "iadd", "radd")
-        for operation in alignment.recording.operations
+        value in one.inputs and one is not apart and one.name.strip("_") in ("add", "iadd", "radd")
+        for one in alignment.recording.operations
     )
 
 

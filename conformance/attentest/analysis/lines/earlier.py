@@ -7,11 +7,13 @@ another order of the axes, with the opposite meaning of a mask, or in the place 
 
 import re
 from collections.abc import Iterator, Mapping
-from itertools import combinations, permutations
+from dataclasses import replace
+from itertools import combinations, permutations, takewhile
 
 import numpy as np
 
 from attentest.analysis.lines.alignment import Alignment
+from attentest.analysis.lines.explain import UNEXPLAINED, Explanation
 from attentest.analysis.lines.formula import Step
 from attentest.analysis.lines.matching import as_mask
 from attentest.analysis.lines.recording import Operation, Place, Value
@@ -138,7 +140,52 @@ _SIZED = re.compile(r" \(\d+\)$")
 """The number of rows behind the name of a table."""
 
 
-def mask_made_before(alignment: Alignment, finding: Finding) -> Place | None:
+def made_before(
+    alignment: Alignment, finding: Finding, said: Explanation
+) -> tuple[Place, Explanation] | None:
+    """Return the line that makes what a call takes wrongly, and the words on it; None for none.
+
+    That is a causal mask of a constructor, or the numbers of the rows of a table of positions.
+    """
+    if said.step.name == "position rows":
+        place = _index_made_before(alignment, finding)
+        return place and (place, replace(said, expected=POSITIONS, computed=UNEXPLAINED))
+    if said.exact and said.step.name == "causal mask":
+        place = _mask_made_before(alignment, finding)
+        return place and (place, said)
+    return None
+
+
+POSITIONS = "the numbers of the positions: 0, 1, 2, .."
+
+
+def _index_made_before(alignment: Alignment, finding: Finding) -> Place | None:
+    """Return the line that makes the numbers of the rows which a table of positions is asked for.
+
+    None where the line that asks makes them, or where the right ones do not cure the answer.
+    """
+    case = alignment.case
+    for value in _border(alignment, finding):
+        array, made = value.array, value.made
+        if made is None or array.dtype.kind != "i" or array.ndim not in (1, 2):
+            continue
+        right = np.broadcast_to(np.arange(array.shape[-1], dtype=array.dtype), array.shape)
+        if np.array_equal(array, right):
+            continue
+        if case.is_right(case.call({made.number: right.copy()}, alignment.own)):
+            earlier = [made, *takewhile(_is_of_others, _alone_before(made))]
+            return next((one.place for one in reversed(earlier) if one.place), None)
+    return None
+
+
+def _is_of_others(operation: Operation) -> bool:
+    """Say whether an operation makes numbers of rows, and others than 0, 1, 2, and so on."""
+    array = operation.outputs[0].array
+    counted = np.arange(array.shape[-1]) if array.ndim else array
+    return array.dtype.kind == "i" and array.ndim > 0 and not (array == counted).all()
+
+
+def _mask_made_before(alignment: Alignment, finding: Finding) -> Place | None:
     """Return the line of a constructor that makes the wrong causal mask of a call.
 
     None where the call makes it, or takes a mask that is right before the call cuts it.

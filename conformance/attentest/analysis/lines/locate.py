@@ -29,7 +29,7 @@ from attentest.analysis.lines.cases import (
 )
 from attentest.analysis.lines.earlier import (
     is_earliest,
-    mask_made_before,
+    made_before,
     step_made_before,
     written_before,
 )
@@ -252,8 +252,7 @@ def _found(alignment: Alignment, end: float) -> Found | None:
         place, proved = makers[0], proved and len(makers) == 1
     if lacks_last_branch(alignment, finding):  # what is left out leaves no line of its own
         place, proved = maker_of_last_branch(alignment, finding) or place, False
-    if said.exact and said.step.name == "causal mask":
-        place = mask_made_before(alignment, finding) or place
+    place, said = made_before(alignment, finding, said) or (place, said)
     return Found(place, finding, said, choices, proved, confirmed=proved and same, covered=covered)
 
 

@@ -45,7 +45,7 @@ from attentest.targets.adapt.objects.named_sizes import (
     sizes_by_name_or_use,
 )
 from attentest.targets.adapt.objects.settings import (
-    is_configuration,
+    gets_settings,
     settings_assumed,
     settings_classes,
     several_settings,
@@ -244,7 +244,7 @@ def construction(thing: Callable[..., Any], component: str, reading: Reading) ->
         for own, one in arguments.items()
     } | {own: _held(one) for own, one in inner.items()}
     unknown = [own for own, one in read.items() if one is None and is_required(arguments[own])]
-    for own in [one for one in unknown if is_configuration(one, thing)]:
+    for own in [one for one in unknown if gets_settings(arguments[one], thing)]:
         inner[own] = _configuration(thing, own, read, component, reading)
         read[own] = _held(inner[own])
         unknown.remove(own)
@@ -300,7 +300,7 @@ def _is_configuration(parameter: inspect.Parameter) -> bool:
         return False
     own = annotated.__module__ != "builtins" and bool(constructor_arguments(annotated))
     own = own and "__init__" in vars(annotated) and not issubclass(annotated, Mapping)  # keys
-    return holds_settings(annotated) or (own and is_configuration(parameter.name))
+    return holds_settings(annotated) or (own and gets_settings(parameter))
 
 
 def _configuration(

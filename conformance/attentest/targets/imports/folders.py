@@ -55,10 +55,13 @@ def project_of(folder: Path) -> Path | None:
     return found
 
 
-def files_of(folder: Path, top: str) -> list[Path]:
-    """Return the files that `import top` may run in `folder`: none where it is not there."""
+def files_of(folder: Path, top: str, *, inner: bool = False) -> list[Path]:
+    """Return the files that `import top` may run in `folder`: none where it is not there.
+
+    What is imported from an `inner` module of it, as by `top.inner`, is in no file called `top`.
+    """
     file = folder / f"{top}.py"
-    return [file] if file.is_file() else python_files(folder / top)
+    return [file] if file.is_file() and not inner else python_files(folder / top)
 
 
 def python_files(folder: Path, most: int = _MOST) -> list[Path]:

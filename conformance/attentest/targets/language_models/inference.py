@@ -29,7 +29,10 @@ from attentest.targets.language_models.calls.positions import with_positions
 from attentest.targets.language_models.calls.training import with_switch, with_training
 from attentest.targets.language_models.construction.building import PROBE, Build, Building, building
 from attentest.targets.language_models.construction.mixtures import without_mixtures
-from attentest.targets.language_models.construction.norms_in_turn import with_own_norms
+from attentest.targets.language_models.construction.norms_in_turn import (
+    with_columns,
+    with_own_norms,
+)
 from attentest.targets.language_models.construction.settings import SHARED_HEADS
 from attentest.targets.language_models.construction.unit_factors import with_unit_factors
 from attentest.targets.language_models.differing import OWN, own_choices
@@ -133,7 +136,7 @@ def called(
                 raise Unclear(f"{question}{reason}") from question
             return built, by_steps(arguments), steps
     built = with_own_norms(with_free_rows(built, call), call)
-    built = built if reading.strict else without_mixtures(built, call)
+    built = built if reading.strict else without_mixtures(with_columns(built), call)
     return built, arguments, with_training(model, call)
 
 
@@ -206,7 +209,7 @@ def infer(
                     return infer(thing, name, reading, lambda *_: factored)
             raise built.otherwise or question
         found, mistaken, line = read
-        begun = line or begun
+        begun = None if mistaken.deviating else line or begun
     if (held := section_of(found.views)) and not is_in_sections(built):
         return infer(thing, name, reading, lambda *_: in_sections(built, *held))
     table = table_of(found.views)

@@ -19,6 +19,7 @@ from attentest.targets.language_models.calls.labels import apart_without_labels
 from attentest.targets.language_models.construction.building import Building
 from attentest.targets.language_models.numbers.findings import Found
 from attentest.targets.language_models.numbers.mistakes import (
+    DEVIATING,
     WITHOUT_NORM,
     WITHOUT_RESIDUAL,
     Mistake,
@@ -32,7 +33,7 @@ from attentest.targets.single import widened
 from attentest_spec import Sizes
 
 _DECODERS = re.compile(
-    r"(gpt(\d*|j|neo|neox)|llama\d*|smollm\d*|causallm|"
+    r"((gpt(\d*|j|neo|neox)|llama\d*|mistral|qwen\d*|gemma\d*|smollm\d*)(model)?|causallm|"
     r"decoderonly(transformer|model|arch|architecture|network|lm)?)$"
 )
 """Names of models that continue texts: others, as BERT, have logits for tokens as well."""
@@ -148,15 +149,23 @@ def _is_one(found: Found, other: Found) -> bool:
     return found.choices == other.choices and table_of(found.views) == table_of(other.views)
 
 
+_FIRST_NORM = "queries, keys and values of layers.0."
+
+_SUMS = ("the sum after", "the inner layer of layers.0.feed_forward")
+"""The ends of a search without a residual sum: the network may be looked for before that."""
+
+
 def _mistakes(one: Probed, *, continues: bool) -> Sequence[Mistake]:
     """Return the mistakes that may explain where the search ended."""
     suspected, (_, what) = one.reader.suspected, one.reader.reached
     if suspected:
         sure = suspected.sure or (suspected.of_texts and continues)
         return [suspected] if sure else []
+    if what.startswith(_FIRST_NORM):  # no norm of the call is one of the specification
+        return (DEVIATING,)
     if what.startswith("the norms of"):
         return WITHOUT_NORM if one.reader.idle else ()
-    if not what.startswith("the sum after"):
+    if not what.startswith(_SUMS):
         return ()
     last = what.rpartition(".")[2]  # a reading of another design may have come as far as there
     others = [each for name, own in WITHOUT_RESIDUAL.items() if name != last for each in own]

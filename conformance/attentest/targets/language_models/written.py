@@ -10,6 +10,10 @@ from attentest.targets.language_models.caching import Cached
 from attentest.targets.language_models.calling import Call
 from attentest.targets.language_models.construction.building import Building
 from attentest.targets.language_models.construction.memos import FRESH_SOURCE, fresh
+from attentest.targets.language_models.construction.rounded_tables import (
+    WHOLE_ROWS_SOURCE,
+    whole_rows,
+)
 from attentest.targets.language_models.steps.one_by_one import OneByOne, noting_most
 from attentest.targets.language_models.surrounded.batches import (
     OF_BATCH_SOURCE,
@@ -36,6 +40,7 @@ from attentest.targets.language_models.surrounded.set_up import SET_UP_SOURCE, S
 from attentest.targets.layout import folded
 from attentest.targets.models.tables.fixed_rows import RESIZED_SOURCE, resized
 from attentest.targets.models.tables.norms_in_turn import UNTIED_SOURCE, untied
+from attentest.targets.models.tables.single_numbers import IN_COLUMNS_SOURCE, in_columns
 from attentest.targets.models.written import definition, head_line, imports_of
 from attentest.targets.origin import Origin
 from attentest_spec import Limits
@@ -107,7 +112,9 @@ class LanguageAdapter:
                 (resized, RESIZED_SOURCE),
                 (fresh, FRESH_SOURCE),
                 (untied, UNTIED_SOURCE),
+                (in_columns, IN_COLUMNS_SOURCE),
                 (networked, NETWORKED_SOURCE),
+                (whole_rows, WHOLE_ROWS_SOURCE),
             )
             if f"{made.__name__}(" in expression
         ]

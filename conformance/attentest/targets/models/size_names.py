@@ -94,6 +94,8 @@ _PATTERNS = {
     r"(dim|size|dimension|dimensionality|width|features|units|filters|d)?$",
     "d_model": r"(d|dim|n)?(of)?(model|emb|embed|embedding|word|wordvec|token|hid|hidn|hidden|"
     r"latent|feature)(vec|vector|layer|model)?(dim|size|dimension|dimensions|width|d|units)?$"
+    r"|(emb|embd|embed|embedding)(hid|hidden)(dim|size|dimension|dimensions|width|d|units)?$"
+    r"|(hid|hidden)(emb|embd|embed|embedding)(dim|size|dimension|dimensions|width|d|units)?$"
     r"|(emb|embd|embed|embedding)n$|n" + _OF_SIDE + r"state$|(num|n)(of)?modeldims?$|h(dim|size)$",
     "dropout": r".*drop(out)?(rate|proba?|p|probability|ratio)?$",
 }

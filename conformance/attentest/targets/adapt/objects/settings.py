@@ -47,6 +47,19 @@ def is_configuration(own: str, thing: Callable[..., Any] | None = None) -> bool:
     return bool(keys) and all(one.isidentifier() for one in keys)
 
 
+def gets_settings(parameter: inspect.Parameter, thing: Callable[..., Any] | None = None) -> bool:
+    """Say whether an argument of `thing` gets settings, and is annotated as nothing else."""
+    return is_configuration(parameter.name, thing) and not is_plain(parameter)
+
+
+def is_plain(parameter: inspect.Parameter) -> bool:
+    """Say whether an argument is annotated as a number or a word: it gets no settings."""
+    return parameter.annotation in (*_PLAIN, *(one.__name__ for one in _PLAIN))
+
+
+_PLAIN = (int, float, bool, str)
+
+
 def holds_any_field(kind: type, thing: Callable[..., Any]) -> bool:
     """Say whether objects of the class `kind` hold whatever fields they are given.
 

@@ -22,7 +22,7 @@ from attentest.targets.adapt.reading import Reading, Unclear
 from attentest.targets.constants.copies import copied
 from attentest.targets.constants.models import assumed_of, size_constants
 from attentest.targets.kernels import demand_runnable
-from attentest.targets.language_models.construction import parts
+from attentest.targets.language_models.construction import parts, rounded_tables
 from attentest.targets.language_models.construction.classes import (
     class_of,
     classes_of_defaults,
@@ -175,7 +175,7 @@ def space_of(thing: Callable[..., Any], name: str, reading: Reading) -> dict[str
     own = {} if "." in name else {name: thing}
     around = {"SimpleNamespace": SimpleNamespace, **classes_of_defaults(thing)}
     around |= settings_near(thing) | parts.parts_near(thing, reading.given)
-    return {**around, **(vars(home) if home else {}), **own}
+    return {**rounded_tables.OWN, **around, **(vars(home) if home else {}), **own}
 
 
 def _with_written(

@@ -18,7 +18,11 @@ from attentest.targets.adapt.objects.keyword_settings import (
     kept_fields,
 )
 from attentest.targets.adapt.objects.made_settings import made_settings
-from attentest.targets.adapt.objects.settings import is_configuration, settings_classes
+from attentest.targets.adapt.objects.settings import (
+    is_configuration,
+    is_plain,
+    settings_classes,
+)
 from attentest.targets.signatures import constructor_arguments
 
 _SETTINGS = ("config", "configuration", "cfg", "args", "settings", "hparams", "hyperparameters")
@@ -41,7 +45,7 @@ def class_of(space: Mapping[str, Any], top: Any, own: str, parameter: inspect.Pa
     if annotated or (top is not None and made_settings(top, own).maker):
         return next(iter(annotated), "")
     named = is_configuration(own, top) or own == "p"
-    if not named or parameter.annotation in (dict, SimpleNamespace):
+    if not named or parameter.annotation in (dict, SimpleNamespace) or is_plain(parameter):
         return ""
     held = [
         name

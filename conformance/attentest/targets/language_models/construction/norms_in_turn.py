@@ -1,4 +1,7 @@
-"""One norm for both sublayers of each layer: decoder-only models are judged with one for each."""
+"""Norms that hold less than the spec's: decoder-only models are judged with more of them.
+
+They have one for both sublayers of each layer, or train one number for all columns.
+"""
 
 from dataclasses import replace
 
@@ -9,9 +12,10 @@ from attentest.targets.adapt.encoders.entering import is_norm
 from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.adapt.wrappers.own_norms import IN_TURN
 from attentest.targets.language_models.calling import Call, probe_tokens
-from attentest.targets.language_models.construction.building import Building
+from attentest.targets.language_models.construction.building import PROBE, Building
 from attentest.targets.language_models.probing import probe_of, probe_sizes
 from attentest.targets.models.tables.norms_in_turn import CountedNorms, tied_name, untied
+from attentest.targets.models.tables.single_numbers import SAID, in_columns, scalar_norms
 
 
 def with_own_norms(built: Building, call: Call) -> Building:
@@ -39,6 +43,21 @@ def with_own_norms(built: Building, call: Call) -> Building:
         doubts=(*built.doubts, doubt),
     )
     return other if _computes(other, built, call) else built
+
+
+def with_columns(built: Building) -> Building:
+    """Return `built` with a number for each column in its norms that hold one for all.
+
+    It is returned as it is where it has none, or where they are no norms of the spec.
+    """
+    if not (kind := scalar_norms(built, PROBE)):
+        return built
+    return replace(
+        built,
+        expression=f"{in_columns.__name__}({built.expression}, sizes.d_model, {kind!r})",
+        space={**built.space, in_columns.__name__: in_columns},
+        doubts=(*built.doubts, SAID.format(kind)),
+    )
 
 
 def _is_alone(model: nn.Module, layers: str) -> bool:

@@ -12,11 +12,13 @@ from attentest.targets.adapt.objects.keyword_settings import KeptFields
 from attentest.targets.adapt.objects.made_settings import made_settings
 from attentest.targets.adapt.objects.settings import (
     is_configuration,
+    is_plain,
     is_unpacked,
     settings_doubts,
 )
 from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.language_models.construction.code import may_be_none, only_stored
+from attentest.targets.language_models.construction.rounded_tables import with_whole_rows
 from attentest.targets.language_models.construction.uses import HEAD_WIDTH
 from attentest.targets.language_models.construction.written_fields import with_written
 from attentest.targets.models.configurations import Configurations
@@ -74,7 +76,8 @@ def takes_settings(
         name == own or one.default is not one.empty or only_stored(top, name)
         for name, one in arguments.items()
     )
-    return is_configuration(own, top) and (alone or is_unpacked(top, own))
+    named = is_configuration(own, top) and not is_plain(arguments[own])
+    return named and (alone or is_unpacked(top, own))
 
 
 _SWITCH = "assumed {0}={1}, a switch that nothing says: --give {0}={2} judges it with that"
@@ -237,6 +240,7 @@ def other_values(
     yield from with_pad_of_table(failures, space, doubts)
     yield from with_own_inner_width(failures)
     yield from with_one_width(thing, failures, space)
+    yield from with_whole_rows(failures, space, doubts)
 
 
 def with_all_heads(

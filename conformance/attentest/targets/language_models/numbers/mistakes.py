@@ -39,6 +39,7 @@ class Mistake:
     of a gate and of the map that it multiplies say the other way round. A design computes the same
     where the mistake is not `sure`; one that is `of_texts` is sure in a model that continues texts.
     `masked` makes scores of scaled ones and of what is seen, where this does not hide later tokens.
+    Where it is `deviating`, layer norms have the deviation in the place of the variance.
     """
 
     words: str
@@ -61,6 +62,7 @@ class Mistake:
     turned: bool = False
     exchanged: bool = False
     masked: Callable[[Floats, Mask], Floats] | None = None
+    deviating: bool = False
     sure: bool = True
     of_texts: bool = False
 
@@ -256,6 +258,10 @@ WITHOUT_RESIDUAL: Mapping[str, tuple[Mistake, ...]] = {
     ),
 }
 """Mistakes by the sublayer whose sum the call does not compute."""
+
+DEVIATING = Mistake(
+    "layer norms with the deviation in the place of the variance", places=0, deviating=True
+)
 
 WITHOUT_NORM = (
     Mistake("a network whose input is not normalised", normed={"feed_forward": ""}),

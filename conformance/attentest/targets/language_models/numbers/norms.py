@@ -36,11 +36,32 @@ def norms(reader: Reader, found: Found, path: str, x: Floats) -> Iterator[State]
 def _searched(reader: Reader, known: Options, x: Floats) -> Iterator[tuple[Options, Views, Floats]]:
     for options in kinds(reader, known):
         chosen = Choices.of({**reader.declared, **options})
-        for views in parameters(reader, options, norm(bare(reader, chosen, x.shape[-1]), x)):
+        rows = _normed(reader, bare(reader, chosen, x.shape[-1]), x)
+        for views in parameters(reader, options, rows):
             values = {name: one.values for name, one in views.items()}
-            y = norm(Setting(reader.sizes, chosen, values), x)
+            y = _normed(reader, Setting(reader.sizes, chosen, values), x)
             if reader.holds(y):
                 yield options, views, y
+
+
+def _normed(reader: Reader, given: Setting, x: Floats) -> Floats:
+    """Return the norm of x (B, T, D), with the mistake that numbers are read with."""
+    if not _is_deviating(reader):
+        return norm(given, x)
+    centred = x - x.mean(axis=-1, keepdims=True)
+    unbiased = given.choices.norm_variance == "unbiased"
+    squares = np.square(centred).sum(axis=-1, keepdims=True) / (x.shape[-1] - unbiased)
+    epsilon = float(given.choices.norm_epsilon)
+    outside = given.choices.norm_epsilon_place == "added-to-deviation"
+    root = np.sqrt(np.sqrt(squares) + (0.0 if outside else epsilon))
+    divisor = root + (epsilon if outside else 0.0)
+    scaled: Floats = given["gain"] * centred / divisor
+    bias = given.get("bias")
+    return scaled if bias is None else scaled + bias
+
+
+def _is_deviating(reader: Reader) -> bool:
+    return reader.mistaken is not None and reader.mistaken.deviating
 
 
 def bare(reader: Reader, choices: Choices, width: int) -> Setting:
@@ -75,7 +96,7 @@ def says_bias(name: str) -> bool:
 def kinds(reader: Reader, known: Mapping[str, Value]) -> Iterator[Options]:
     """Yield the options of the norm that the choices `known` leave."""
     for kind, (prefix, names) in _OPTIONS.items():
-        if known.get("norm_kind", kind) != kind:
+        if known.get("norm_kind", kind) != kind or (kind == "rms" and _is_deviating(reader)):
             continue
         tried = [[known[one]] if one in known else _values(reader, one) for one in (*names, prefix)]
         for values in product(*tried):

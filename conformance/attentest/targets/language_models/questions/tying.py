@@ -5,6 +5,7 @@ import inspect
 import re
 import textwrap
 from collections.abc import Callable, Iterator, Mapping
+from itertools import takewhile
 from typing import Any
 
 from torch import nn
@@ -65,11 +66,15 @@ def _stated(thing: Callable[..., Any], model: nn.Module) -> Iterator[tuple[str, 
                 yield f"its documentation ({' '.join(sentence.split()).rstrip('.')!r})", True
 
 
+_ASSIGNED = re.compile(r"\s*self\.([\w.]+\.weight)(?:\.data)?\s*=")
+"""An assignment of a weight, or of its numbers alone."""
+
+
 def _comments(model: nn.Module) -> Iterator[tuple[str, str]]:
     """Yield the statements that assign a weight of the head or the embedding as a shared one.
 
-    With each comes its comment, on its first line or its last one, or above it. One under a
-    condition may not be run.
+    With each comes its comment, on its first line or its last one, or in the lines above it. One
+    under a condition may not be run.
     """
     rows = {tuple(one.weight.shape) for one in model.modules() if isinstance(one, nn.Embedding)}
     own = dict(model.named_parameters(remove_duplicate=False))
@@ -80,14 +85,16 @@ def _comments(model: nn.Module) -> Iterator[tuple[str, str]]:
         return
     for one in getattr(body, "body", ()):
         code, _, comment = lines[one.lineno - 1].partition("#")
-        made = re.match(r"\s*self\.([\w.]+\.weight)\s*=", code)
+        made = _ASSIGNED.match(code)
         if not made or made[1] not in own or tuple(own[made[1]].shape) not in rows:
             continue
-        above = lines[one.lineno - 2].strip()
+        above = takewhile(
+            lambda row: row.startswith("#"), map(str.strip, lines[one.lineno - 2 :: -1])
+        )
         behind = lines[(one.end_lineno or one.lineno) - 1].partition("#")[2]
-        said = (comment or behind).strip() or (above.lstrip("# ") if above.startswith("#") else "")
+        said = (comment or behind).strip() or " ".join(row.lstrip("# ") for row in [*above][::-1])
         if _SHARED.search(said) and not _OPEN.search(said):
-            yield code.strip(), said
+            yield code.strip(), textwrap.shorten(said, 160, placeholder=" ..")
 
 
 def _of_module(model: nn.Module) -> str:

@@ -4,7 +4,7 @@ The function needs nothing else of the suite: written adapters contain its sourc
 """
 
 import inspect
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from attentest.targets.adapt.parameters.building import DISTINCT
 from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.models.trials import Building
+from attentest_spec import Sizes
 
 _NEAR = 1e-3
 """Largest difference from a norm without an epsilon, of rows with a variance near 9."""
@@ -44,17 +45,9 @@ def with_columns(built: Building) -> Building:
     It is returned as it is where it has none, or where they are no norms of the spec by their
     numbers, as a scale norm is none.
     """
-    try:
-        with undisturbed():
-            model = built(DISTINCT.but(target_vocabulary=DISTINCT.source_vocabulary)).double()
-            found = [one for one in model.modules() if _is_scalar(one)]
-            kinds = {type(one).__name__ for one in found}
-            # One of them may have another epsilon, which is a mistake that is judged.
-            if len(kinds) != 1 or not any(map(_is_norm, found)):
-                return built
-    except Exception:  # code that a user wrote may raise anything
+    sizes = DISTINCT.but(target_vocabulary=DISTINCT.source_vocabulary)
+    if not (kind := scalar_norms(built, sizes)):
         return built
-    (kind,) = kinds
     said = SAID.format(kind)
     return replace(
         built,
@@ -65,6 +58,20 @@ def with_columns(built: Building) -> Building:
     )
 
 
+def scalar_norms(build: Callable[[Sizes], Any], sizes: Sizes) -> str:
+    """Return the class of norms that train one number for all columns, "" for none or several."""
+    try:
+        with undisturbed():
+            model = build(sizes).double()
+            found = [one for one in model.modules() if _is_scalar(one)]
+            kinds = {type(one).__name__ for one in found}
+            # One of them may have another epsilon, which is a mistake that is judged.
+            fits = len(kinds) == 1 and any(_is_norm(one, sizes.d_model) for one in found)
+    except Exception:  # code that a user wrote may raise anything
+        return ""
+    return kinds.pop() if fits else ""
+
+
 def _is_scalar(module: nn.Module) -> bool:
     """Say whether a module without parts trains one or two single numbers, and nothing else."""
     held = list(module.parameters())
@@ -72,10 +79,10 @@ def _is_scalar(module: nn.Module) -> bool:
     return len(held) == len(own) and len(own) in (1, 2) and all(one.numel() == 1 for one in own)
 
 
-def _is_norm(module: nn.Module) -> bool:
+def _is_norm(module: nn.Module, width: int) -> bool:
     """Say whether what a module computes is a layer norm or an RMS norm, times and plus numbers."""
     source = torch.Generator().manual_seed(0)
-    x = 3 * torch.randn(2, 5, DISTINCT.d_model, generator=source, dtype=torch.float64) + 1
+    x = 3 * torch.randn(2, 5, width, generator=source, dtype=torch.float64) + 1
     own = list(module.parameters())
     before = [one.detach().clone() for one in own]
     for one, value in zip(own, (1.7, 0.4), strict=False):
