@@ -10,6 +10,7 @@ from typing import Any
 from attentest.targets.adapt.components import squashed
 from attentest.targets.adapt.construction import Construction
 from attentest.targets.adapt.encoders.sizes.objects import with_vectors, with_vocabulary
+from attentest.targets.adapt.encoders.sizes.traces import leaves_no_trace
 from attentest.targets.adapt.fillings import SOME_CLASSES
 from attentest.targets.adapt.names import WIDTH
 from attentest.targets.adapt.objects.compared_words import worded
@@ -153,7 +154,8 @@ def _is_of_no_layer(thing: Any, component: str, reading: Reading, own: str) -> b
     """Say whether the argument `own` is a number that changes shapes, and those of no layer.
 
     It changes those of no more parameters where there are more layers, and not how many parameters
-    there are. Where the number of layers is fixed, it may not be an inner width.
+    there are. Where the number of layers is fixed, it may not be an inner width. One that changes
+    no shape is none that a layer holds.
     """
     deeper = DISTINCT.but(layers=DISTINCT.layers + 1)
     pairs = []
@@ -170,6 +172,8 @@ def _is_of_no_layer(thing: Any, component: str, reading: Reading, own: str) -> b
     moved = [[two for two in one if two[0] != two[1]] for one in pairs]
     is_fixed = len(pairs[0]) == len(pairs[1])
     is_inner = any(one[1:] != two[1:] for one, two in moved[0])
+    if not moved[0] and not moved[1]:
+        return made.known >= {*_NEEDED} and leaves_no_trace(made, other, DISTINCT)
     return 0 < len(moved[0]) == len(moved[1]) and not (is_fixed and is_inner)
 
 
