@@ -80,8 +80,9 @@ def _numbered(
     as_rows = replace(reading, arguments=arguments, given=rest)
     if _VOCABULARY not in built.known and _has_table(thing, component, as_rows):
         read, words = as_rows, _IS_VOCABULARY.format(own)
-    elif _is_of_no_layer(thing, component, reading, own):
-        read, words = reading, _COLUMNS.format(own)
+    elif moves := _is_of_no_layer(thing, component, reading, own):
+        number = {own: reading.given[own] if moves == "shapes" else _OF_NO_TOKEN}
+        read, words = replace(reading, given=rest | number), _COLUMNS.format(own)
     elif found := literals_near(thing, [own]):
         read, words = replace(reading, given=rest | found), _SAID.format(f"{own} is {found[own]!r}")
     else:
@@ -150,12 +151,16 @@ def _is_of_ones(attempt: Attempt) -> bool:
     return bool(given) and all(one == 1 and type(one) is int for one in given)
 
 
-def _is_of_no_layer(thing: Any, component: str, reading: Reading, own: str) -> bool:
-    """Say whether the argument `own` is a number that changes shapes, and those of no layer.
+_OF_NO_TOKEN = 2
+"""A number that no token has with which code is probed: it may be the id of one."""
+
+
+def _is_of_no_layer(thing: Any, component: str, reading: Reading, own: str) -> str:
+    """Return "shapes" where the argument `own` is a number that changes shapes, none of a layer.
 
     It changes those of no more parameters where there are more layers, and not how many parameters
-    there are. Where the number of layers is fixed, it may not be an inner width. One that changes
-    no shape is none that a layer holds.
+    there are. Where the number of layers is fixed, it may not be an inner width. "nothing" is
+    returned for one that changes no shape and that no layer holds, and "" for all others.
     """
     deeper = DISTINCT.but(layers=DISTINCT.layers + 1)
     pairs = []
@@ -168,13 +173,14 @@ def _is_of_no_layer(thing: Any, component: str, reading: Reading, own: str) -> b
                 both = _shapes(made(sizes)), _shapes(other(sizes))
                 pairs.append(list(zip(*both, strict=True)))
     except Exception:  # code that a user wrote may raise anything
-        return False
+        return ""
     moved = [[two for two in one if two[0] != two[1]] for one in pairs]
     is_fixed = len(pairs[0]) == len(pairs[1])
     is_inner = any(one[1:] != two[1:] for one, two in moved[0])
     if not moved[0] and not moved[1]:
-        return made.known >= {*_NEEDED} and leaves_no_trace(made, other, DISTINCT)
-    return 0 < len(moved[0]) == len(moved[1]) and not (is_fixed and is_inner)
+        idle = made.known >= {*_NEEDED} and leaves_no_trace(made, other, DISTINCT)
+        return "nothing" if idle else ""
+    return "shapes" * (0 < len(moved[0]) == len(moved[1]) and not (is_fixed and is_inner))
 
 
 def _shapes(module: Any) -> list[tuple[int, ...]]:
