@@ -27,7 +27,10 @@ from attentest_spec.torch import to_array, to_tensor
 
 
 class InTurn(nn.Module):
-    """Copies of one norm: those calls that are in one call of its layer get one each, in order."""
+    """Copies of one norm: those calls that are in one call of its layer get one each, in order.
+
+    They begin anew where all had their turn: `layer.forward(x)` calls no hook.
+    """
 
     def __init__(self, norm: nn.Module, times: int) -> None:
         super().__init__()
@@ -41,7 +44,7 @@ class InTurn(nn.Module):
     def forward(self, x: Tensor) -> Any:
         """Return what the next norm returns."""
         self.turn += 1
-        return self.norms[self.turn - 1](x)
+        return self.norms[(self.turn - 1) % len(self.norms)](x)
 
 
 class OwnNorms(nn.Module):
