@@ -4,7 +4,7 @@ The function needs nothing else of the suite: written adapters contain its sourc
 """
 
 import inspect
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -44,17 +44,11 @@ def with_columns(built: Building) -> Building:
     It is returned as it is where it has none, or where they are no norms of the spec by their
     numbers, as a scale norm is none.
     """
-    try:
-        with undisturbed():
-            model = built(DISTINCT.but(target_vocabulary=DISTINCT.source_vocabulary)).double()
-            found = [one for one in model.modules() if _is_scalar(one)]
-            kinds = {type(one).__name__ for one in found}
-            # One of them may have another epsilon, which is a mistake that is judged.
-            if len(kinds) != 1 or not any(map(_is_norm, found)):
-                return built
-    except Exception:  # code that a user wrote may raise anything
+    kind = kind_of_one_number(
+        lambda: built(DISTINCT.but(target_vocabulary=DISTINCT.source_vocabulary))
+    )
+    if not kind:
         return built
-    (kind,) = kinds
     said = SAID.format(kind)
     return replace(
         built,
@@ -63,6 +57,19 @@ def with_columns(built: Building) -> Building:
         said=(*built.said, said),
         doubts=(*built.doubts, said),
     )
+
+
+def kind_of_one_number(build: Callable[[], nn.Module]) -> str:
+    """Return the class of the norms of what is built that train one number, "" for no such."""
+    try:
+        with undisturbed():
+            found = [one for one in build().double().modules() if _is_scalar(one)]
+            kinds = {type(one).__name__ for one in found}
+            # One of them may have another epsilon, which is a mistake that is judged.
+            is_one = len(kinds) == 1 and any(map(_is_norm, found))
+    except Exception:  # code that a user wrote may raise anything
+        return ""
+    return kinds.pop() if is_one else ""
 
 
 def _is_scalar(module: nn.Module) -> bool:
