@@ -89,3 +89,16 @@ def test_norms_before_sublayers_are_read_as_they_are(tmp_path):
 def test_norms_of_the_layer_before_are_asked_about_where_nothing_is_assumed(tmp_path):
     with pytest.raises(Unclear):
         adapted(tmp_path, "Reader", CODE, strict=True)
+
+
+@pytest.mark.parametrize(
+    "edits",
+    [
+        [("class Layer(nn.Module):", "class Layer(nn.Module):  # pre-norm")],
+        [("self.norm1", "self.attention_norm")],
+    ],
+    ids=["words", "the name of a norm"],
+)
+def test_norms_that_are_meant_before_sublayers_are_asked_about(tmp_path, edits):
+    with pytest.raises(Unclear):
+        adapted(tmp_path, "Reader", edited(CODE, *edits))

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from attentest.targets.adapt.code import Code
 from attentest.targets.adapt.encoders.embedded import UNSEEN
+from attentest.targets.adapt.encoders.inputs.positions import with_positions
 from attentest.targets.adapt.encoders.mixing import as_called
 from attentest.targets.adapt.encoders.stack import KEEP
 from attentest.targets.adapt.limits import built
@@ -33,7 +34,7 @@ def with_tokens_seen(backend: Backend, stack: Code | None, reading: Reading) -> 
     if any(UNSEEN in one for one in getattr(backend, "assumed", ())):
         demand_own_padding(stack, reading)
         demand_tokens_seen(stack, reading)
-    return as_called(backend, stack, reading)  # type: ignore[no-any-return]  # of a backend
+    return with_positions(as_called(backend, stack, reading), stack, reading)  # type: ignore[no-any-return]
 
 
 def demand_own_padding(code: Code | None, reading: Reading) -> None:

@@ -25,6 +25,7 @@ from attentest.targets.adapt.encoders.inputs.arguments import of_source, sequenc
 from attentest.targets.adapt.encoders.inputs.makers import class_of, is_maker, maker_of
 from attentest.targets.adapt.encoders.inputs.measured import with_inputs
 from attentest.targets.adapt.encoders.inputs.open_lengths import demand_open
+from attentest.targets.adapt.encoders.inputs.positions import added_at
 from attentest.targets.adapt.encoders.leaving import options_entering, options_of_output
 from attentest.targets.adapt.encoders.mixing import Mixed, demand_separate_samples, mixture
 from attentest.targets.adapt.encoders.pooling import pooling_of
@@ -357,8 +358,9 @@ class _Found:
                 whole = self.built(Inner.around(self.sizes)).to(precision).eval()
             return replace(self._wrapping(name), whole=whole)
 
-        tables = [one.weight for one in self.tables]
-        return options_entering(wrapped, tables, length, heads=self._has_heads)
+        own = [one.weight for one in self.tables]
+        added = partial(added_at, self._wrapping(name), self.built, own)
+        return options_entering(wrapped, own, length, heads=self._has_heads, added=added)
 
     def _leaving(self, name: str) -> str:
         """Return what is said of what comes behind the layers."""

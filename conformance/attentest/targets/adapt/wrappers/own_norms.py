@@ -8,6 +8,7 @@ written adapters contain their source.
 
 import copy
 import inspect
+import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -161,10 +162,9 @@ IN_TURN = (
     "sublayer, and it is judged with one for each"
 )
 _BEHIND = (
-    "assumed that the norm at the beginning of each layer, {}, is the last one of the layer before "
-    "it: the residual paths begin behind it, so that these are layers with norms behind their "
-    "sublayers (if norms before them are meant, this is a mistake, and --strict reports it). That "
-    "of the first layer is one of the embedding, which is not compared"
+    "assumed, and a mistake if norms before sublayers are meant, which --strict reports: the norm "
+    "at the beginning of each layer, {}, is the last one of the layer before it, as the residual "
+    "paths begin behind it. That of the first layer is one of the embedding, and is not compared"
 )
 _LAST = "; it is put behind the last one, which has none"
 _EPSILON = (
@@ -215,7 +215,8 @@ def with_own_norms(
 def _with_norms_behind(code: Code, adapter: Adapter, seen: Observed) -> Code | None:
     """Return an encoder with the first norm of each layer behind the one before it.
 
-    None where that is no other, as a watched call shows whose input is normed before.
+    None where that is no other, as a watched call shows whose input is normed before, and where
+    the code says that its norms come before the sublayers.
     """
     if code.component != "encoder" or not seen.run.samples:
         return None
@@ -226,7 +227,12 @@ def _with_norms_behind(code: Code, adapter: Adapter, seen: Observed) -> Code | N
         inside = [path for one, path in held.items() if layers.holds(one)]
         norms = [one.removeprefix(start) for one in inside if one.startswith(start)]
         final = [path for one, path in held.items() if not layers.holds(one)]
+        layer = seen.module.get_submodule(start.rstrip("."))
+        if _says_before(code.thing, type(layer)):
+            continue
         for norm in norms if len(norms) == 2 and len(final) < 2 else ():
+            if _OF_SUBLAYER.search(norm):
+                continue
             path = layers.start.removesuffix(".")
             options: dict[str, Any] = {"layers": path, "norm": norm, "final": "".join(final)}
             said = _BEHIND.format(f"{path}.*.{norm}") + _LAST * (not final)
@@ -235,6 +241,20 @@ def _with_norms_behind(code: Code, adapter: Adapter, seen: Observed) -> Code | N
             if _computes(wrapper, adapter, seen, first, is_last=not final):
                 return code.wrapped(wrapper)
     return None
+
+
+_BEFORE = re.compile(r"pre[-_ ]?(ln|(layer[-_ ]?)?norm)|norm[-_ ]?first", re.IGNORECASE)
+_OF_SUBLAYER = re.compile(r"att|sa_|_sa|mha", re.IGNORECASE)
+"""Names of a norm that say which sublayer it belongs to: one of the layer that holds it."""
+
+
+def _says_before(*classes: Any) -> bool:
+    """Say whether a file of one of the `classes` has words for norms before sublayers."""
+    try:
+        texts = [inspect.getsource(inspect.getmodule(one) or one) for one in classes]
+    except (OSError, TypeError):
+        return False
+    return any(_BEFORE.search(one) is not None for one in texts)
 
 
 def _path(module: nn.Module, path: str) -> str:
