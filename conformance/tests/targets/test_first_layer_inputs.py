@@ -103,6 +103,32 @@ def test_positions_by_no_option_are_judged_besides_the_layers(
         read(tmp_path, "classifier.py", old, new, strict=True)
 
 
+def test_positions_of_texts_of_one_length_are_judged_besides_the_layers(tmp_path: Path) -> None:
+    source = """
+import torch
+from torch import nn
+
+
+class Classifier(nn.Module):
+    def __init__(self, vocab_size, d_model, nhead, d_ff, num_layers, max_len):
+        super().__init__()
+        self.embed = nn.Embedding(vocab_size, d_model, padding_idx=0)
+        angles = torch.arange(max_len)[:, None] / 500 ** (torch.arange(0, d_model, 2) / d_model)
+        rows = torch.stack([angles.sin(), angles.cos()], -1).flatten(1)
+        self.register_buffer("rows", rows, persistent=False)
+        layer = nn.TransformerEncoderLayer(d_model, nhead, d_ff, batch_first=True)
+        self.layers = nn.TransformerEncoder(layer, num_layers, enable_nested_tensor=False)
+
+    def forward(self, ids):
+        return self.layers(self.embed(ids) + self.rows, src_key_padding_mask=ids == 0)
+"""
+    for base, conforms in (("500 **", False), ("10000 **", True)):
+        (tmp_path / "own.py").write_text(source.replace("500 **", base))
+        backend = attentest.adapted(str(tmp_path / "own.py:Classifier"))
+        assert ("positional_encoding" in backend.components) != conforms
+        assert conforms or broken(backend, "positional_encoding.formula")
+
+
 def test_positions_by_an_option_are_judged_with_the_layers_alone(tmp_path: Path) -> None:
     assert [*read(tmp_path, "classifier.py", SCALED, SCALED).components] == ["encoder"]
 

@@ -35,9 +35,10 @@ def built_of(thing: Any, component: str, reading: Reading) -> Construction:
     Unclear is raised where nothing says what an argument is, or a strict reading assumes none.
     """
     said: dict[str, Any] = {}
+    off: dict[str, Any] = {}
     numbers: dict[str, Unclear] = {}
     while True:
-        given = {**reading.given, **said, **dict.fromkeys(numbers, SOME_CLASSES)}
+        given = {**reading.given, **said, **off, **dict.fromkeys(numbers, SOME_CLASSES)}
         asked = replace(reading, given=given)
         try:
             built = _built_of(thing, component, asked)
@@ -46,8 +47,11 @@ def built_of(thing: Any, component: str, reading: Reading) -> Construction:
             if reading.strict or not unknown or len(given) > _MOST:
                 raise next(iter(numbers.values()), question) from question
             found = literals_near(thing, unknown)
+            switches = {one for one in unknown if _OF_DECODERS.fullmatch(squashed(one))}
             if found and all(type(one) in (bool, str) for one in found.values()):
                 said |= found
+            elif switches and component == "encoder":
+                off |= dict.fromkeys(sorted(switches), False)
             elif any(map(_is_of_ones, question.attempts)):
                 numbers |= dict.fromkeys(sorted(unknown), question)
             else:
@@ -55,12 +59,19 @@ def built_of(thing: Any, component: str, reading: Reading) -> Construction:
             continue
         for own, open_ in numbers.items():
             built, asked = _numbered(thing, component, asked, own, built, open_)
-        return _remarked(built, said)
+        return _remarked(_remarked(built, said, _SAID), off, _OFF)
 
 
-def _remarked(built: Construction, said: Mapping[str, Any]) -> Construction:
+_OF_DECODERS = re.compile(
+    r"(is|use|with)?(gpt|decoder|causal|autoregressive|flash(attn|attention)?|sdpa)(attn|attention)?"
+)
+"""Switches of a constructor that make a decoder of an encoder, or its attention another way."""
+_OFF = "assumed that {}, as it is judged as an encoder and nothing else says it"
+
+
+def _remarked(built: Construction, said: Mapping[str, Any], sentence: str) -> Construction:
     words = " and ".join(f"{own} is {value!r}" for own, value in said.items())
-    remarks = filter(None, (built.remark, _SAID.format(words) if words else ""))
+    remarks = filter(None, (built.remark, sentence.format(words) if words else ""))
     return replace(built, remark="; ".join(remarks))
 
 

@@ -9,7 +9,7 @@ from attentest.targets.adapt.code import Code
 from attentest.targets.adapt.components import squashed
 from attentest.targets.adapt.encoders.entering import Mismatch, NotRead, OtherPositions
 from attentest.targets.adapt.encoders.inputs.makers import class_of
-from attentest.targets.adapt.encoders.inputs.positions import JUDGED
+from attentest.targets.adapt.encoders.inputs.positions import JUDGED, is_added
 from attentest.targets.adapt.encoders.leaving import options_of_output
 from attentest.targets.adapt.encoders.pooling import PADDED
 from attentest.targets.adapt.encoders.stack import KEEP
@@ -132,8 +132,9 @@ def _compared(code: Code, reading: Reading, *, fits: bool) -> tuple[list[str], l
     except NotRead as reason:
         return [], [f"{_UNREAD.format(code.name)}: {reason}"]
     except Mismatch as mismatch:
-        is_known = isinstance(mismatch, OtherPositions) and code.component == "encoder"
-        if fits and is_known and not (reading.anyway or reading.strict):
+        judged = isinstance(mismatch, OtherPositions) and code.component == "encoder"
+        judged = judged and fits and not (reading.anyway or reading.strict)
+        if judged and isinstance(mismatch, OtherPositions) and is_added(mismatch):
             return [], [_POSITIONS.format(code.name, mismatch)]
         if fits and not reading.anyway:
             has = " embeds its tokens itself. Its layers have"

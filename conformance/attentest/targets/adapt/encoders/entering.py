@@ -90,13 +90,16 @@ class Entering:
             self._randomise()
             return self._choices()
 
-    def rows_added(self, x: Tensor) -> Tensor:
-        """Return the rows `x` (B, L, D) with what the class adds where all its tables are 0."""
-        ids = torch.ones(x.shape[:2], dtype=torch.int64)
+    def rows_added(self, x: Tensor, length: int = 0) -> Tensor:
+        """Return the rows `x` (B, L, D) with what the class adds where all its tables are 0.
+
+        A `length` is that of all texts, of which the first rows are taken.
+        """
+        ids = torch.ones((len(x), length or x.shape[1]), dtype=torch.int64)
         with undisturbed():
             own = [one for table in self.tables for one in (table, *self._rest(table))]
             plain = self._without(list(dict.fromkeys(own)), ids)
-        return x + plain.to(x)
+        return x + plain[:, : x.shape[1]].to(x)
 
     def _choices(self) -> dict[str, Value]:
         ids, others = (self._ids(seed) for seed in (1, 2))

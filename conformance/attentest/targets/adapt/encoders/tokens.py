@@ -359,7 +359,7 @@ class _Found:
             return replace(self._wrapping(name), whole=whole)
 
         own = [one.weight for one in self.tables]
-        added = partial(added_at, self._wrapping(name), self.built, own)
+        added = partial(added_at, self._wrapping(name), self.built, own, length)
         return options_entering(wrapped, own, length, heads=self._has_heads, added=added)
 
     def _leaving(self, name: str) -> str:
