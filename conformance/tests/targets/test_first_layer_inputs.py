@@ -116,11 +116,16 @@ class Classifier(nn.Module):
         angles = torch.arange(max_len)[:, None] / 500 ** (torch.arange(0, d_model, 2) / d_model)
         rows = torch.stack([angles.sin(), angles.cos()], -1).flatten(1)
         self.register_buffer("rows", rows, persistent=False)
-        layer = nn.TransformerEncoderLayer(d_model, nhead, d_ff, batch_first=True)
-        self.layers = nn.TransformerEncoder(layer, num_layers, enable_nested_tensor=False)
+        self.layers = nn.ModuleList(
+            nn.TransformerEncoderLayer(d_model, nhead, d_ff, batch_first=True)
+            for _ in range(num_layers)
+        )
 
     def forward(self, ids):
-        return self.layers(self.embed(ids) + self.rows, src_key_padding_mask=ids == 0)
+        x, hidden = self.embed(ids) + self.rows, ids == 0
+        for layer in self.layers:
+            x = layer(x, src_key_padding_mask=hidden)
+        return x
 """
     for base, conforms in (("500 **", False), ("10000 **", True)):
         (tmp_path / "own.py").write_text(source.replace("500 **", base))
