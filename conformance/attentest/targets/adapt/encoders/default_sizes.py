@@ -190,8 +190,19 @@ def _is_of_no_layer(thing: Any, component: str, reading: Reading, own: str) -> s
     is_inner = any(one[1:] != two[1:] for one, two in moved[0])
     if not moved[0] and not moved[1]:
         idle = made.known >= {*_NEEDED} and leaves_no_trace(made, other, DISTINCT)
-        return "nothing" if idle else ""
+        return "nothing" if idle and not _is_switch(thing, component, reading, own) else ""
     return "shapes" * (0 < len(moved[0]) == len(moved[1]) and not (is_fixed and is_inner))
+
+
+def _is_switch(thing: Any, component: str, reading: Reading, own: str) -> bool:
+    """Say whether there are other parameters where the argument `own` is False, or no module."""
+    off = replace(reading, given={**reading.given, own: False})
+    try:
+        with undisturbed():
+            made, other = (_built_of(thing, component, one) for one in (reading, off))
+            return _shapes(made(DISTINCT)) != _shapes(other(DISTINCT))
+    except Exception:  # code that a user wrote may raise anything
+        return True
 
 
 def _shapes(module: Any) -> list[tuple[int, ...]]:

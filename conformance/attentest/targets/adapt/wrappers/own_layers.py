@@ -12,10 +12,7 @@ from torch import nn
 
 
 class InLoop(nn.ModuleList):
-    """Copies of one layer: the calls of it in one call of what holds it get one each, in order.
-
-    They begin anew where all had their turn: `model.forward(x)` calls no hook.
-    """
+    """Copies of one layer: the calls of it in one call of what holds it get one each, in order."""
 
     def __init__(self, layer: nn.Module, times: int) -> None:
         super().__init__(copy.deepcopy(layer) for _ in range(times))
@@ -28,7 +25,7 @@ class InLoop(nn.ModuleList):
     def forward(self, *args: Any, **named: Any) -> Any:
         """Return what the next layer returns."""
         self.turn += 1
-        return self[(self.turn - 1) % len(self)](*args, **named)
+        return self[self.turn - 1](*args, **named)
 
 
 def own_layers(model: nn.Module, path: str, times: int) -> nn.Module:
