@@ -235,7 +235,7 @@ def _added(probe: Probe, adapter: Adapter, given: Given, asked: str, style: Styl
         if len(one) != len(kept) or one.shape[-1] != kept.shape[1]:
             continue
         rows = one.reshape(len(one), -1, one.shape[-1])
-        if set(rows.unique().tolist()) & {0.0} and rows.unique()[0] <= _HIDDEN < rows.unique()[-1]:
+        if bool((rows == 0).any()) and bool(rows.min() <= _HIDDEN) and bool(rows.max() > _HIDDEN):
             shown = [
                 torch.equal(rows == 0, each[:, None].expand_as(rows)) for each in (kept, ~kept)
             ]
