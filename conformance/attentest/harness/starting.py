@@ -41,6 +41,12 @@ UNCOMPILED = {"TORCHDYNAMO_DISABLE": "1"}
 It would be compiled anew for most shapes, for minutes, and no line of it could be followed.
 """
 
+OFFLINE = {"HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1"}
+"""Files of a hub are those that are on this machine, unless a variable of the user says else.
+
+Code that loads a tokenizer where it is imported would wait for a network, which may not be there.
+"""
+
 READ_AT_START = ("PYTHON", "LD_", "MALLOC_", "GLIBC_", "OMP_", "MKL_", "OPENBLAS_", "KMP_", "TORCH")
 """Prefixes of the variables that interpreters and libraries read when they start."""
 
@@ -57,7 +63,7 @@ def start(
     It has `environment` besides this process's, one thread for arithmetic, and `mark`, by which all
     that it starts is found. Raises Stopped once `stop` is set.
     """
-    given = {**UNCOMPILED, **os.environ, **ONE_THREAD, **environment, MARK: mark}
+    given = {**UNCOMPILED, **OFFLINE, **os.environ, **ONE_THREAD, **environment, MARK: mark}
     with _lock:
         again = [_settings()] == _last
         _last[:] = [_settings()]

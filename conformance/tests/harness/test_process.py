@@ -101,6 +101,17 @@ def test_children_have_the_folder_the_environment_and_the_mark(
     assert marked
 
 
+@pytest.mark.parametrize(("own", "given"), [(None, "1"), ("0", "0")])
+def test_children_use_no_hub_unless_a_variable_of_the_user_says_so(
+    monkeypatch: pytest.MonkeyPatch, own: str | None, given: str
+) -> None:
+    monkeypatch.delenv("HF_HUB_OFFLINE", raising=False)
+    if own is not None:
+        monkeypatch.setenv("HF_HUB_OFFLINE", own)
+    with started() as child:
+        assert child.call("surroundings", names=["HF_HUB_OFFLINE"])[2] == [given]
+
+
 def test_children_end_with_the_code_that_they_give_themselves() -> None:
     with started() as child, pytest.raises(ProcessFailure, match="ended with exit code 9"):
         child.call("exits", code=9)

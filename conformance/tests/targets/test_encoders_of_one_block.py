@@ -2,8 +2,9 @@
 
 import pytest
 import torch
-from mistaken_code import adapted, asked, broken, edited
+from mistaken_code import adapted, broken, edited
 
+import attentest
 from attentest.targets.adapt import Unclear
 
 pytestmark = pytest.mark.filterwarnings("ignore:enable_nested_tensor")
@@ -176,13 +177,13 @@ LAST = ("x = self.layers(x, src_key_padding_mask=hidden)", "x = self.layers(x)")
 
 
 @pytest.mark.parametrize("pooled", ["x[:, -1]", "x[:, 0]", "x.mean(1)", "x.max(1).values"])
-def test_layers_that_attend_over_the_batch_are_asked_about_whatever_is_pooled(tmp_path, pooled):
-    mixed = (", batch_first=True", "")
-    source = edited(PADDED, LAST, mixed, ("x[:, 0]", pooled))
-    question = asked(str(_written(tmp_path, source)))
-    assert "mixes the samples of a batch" in question
+def test_layers_that_attend_over_the_batch_are_a_violation_whatever_is_pooled(tmp_path, pooled):
+    source = edited(PADDED, LAST, (", batch_first=True", ""), ("x[:, 0]", pooled))
     named = ("return self.head(" + pooled + ")", "return {'logits': self.head(" + pooled + ")}")
-    assert "mixes the samples" in asked(str(_written(tmp_path, edited(source, named))))
+    for one in (source, edited(source, named)):
+        backend = attentest.adapted(str(_written(tmp_path, one)))
+        assert "they attend over the batch" in backend.assumed[0]
+        assert broken(backend, "encoder.formula")
     plain = adapted(
         tmp_path, "Texts", edited(source, ("num_heads, d_ff", "num_heads, d_ff, batch_first=True"))
     )

@@ -4,10 +4,12 @@ from pathlib import Path
 
 import pytest
 from folders import SUPPORT
+from mistaken_code import broken
 from proof import share
 
 import attentest
 from attentest.targets.adapt import Unclear
+from attentest.targets.adapt.adaptation import Adapted
 from attentest_spec import Backend
 
 WILD = SUPPORT / "wild_encoders"
@@ -30,11 +32,17 @@ SOUND = [
 ]
 """A file, an edit, and what is assumed of the input of the first layer, "" for nothing."""
 
+POSITIONS = [
+    (SINES, SINES.replace("sin(", "cos("), "a table of positions that no option"),
+    ("10000.0", "1000.0", "row 1 begins with"),
+    ("/ d_model)", "/ (d_model + 2))", "a table of positions that no option"),
+    (PLACED, "return self.dropout(x + 2 * self.pe[: x.size(0)])", "sines times 2"),
+    (PLACED, "return self.dropout(x + self.pe[: x.size(1), 0])", "differ between samples"),
+]
+"""An edit that injects a mistake in positions that no parameter holds, and what is said of them."""
+
 WRONG = [
-    ("classifier.py", SINES, SINES.replace("sin(", "cos("), "a table of positions that no option"),
-    ("classifier.py", "10000.0", "1000.0", "row 1 begins with"),
     ("classifier.py", STEPS, DOUBLED, "computed with positional_encoding=doubled-exponent"),
-    ("classifier.py", "/ d_model)", "/ (d_model + 2))", "a table of positions that no option"),
     ("classifier.py", "math.sqrt(self.d_model)", "self.d_model", r"times 20 \(d_model\)"),
     ("classifier.py", "* math.sqrt(", "/ math.sqrt(", r"times 0\.2236 \(1 / sqrt\(d_model\)\)"),
     ("classifier.py", "x + self.pe[", "x * self.pe[", "not the rows of the tokens"),
@@ -79,6 +87,55 @@ def test_inputs_by_no_option_are_one_question(
 ) -> None:
     with pytest.raises(Unclear, match=said):
         read(tmp_path, file, old, new)
+
+
+@share(2)
+@pytest.mark.parametrize(("old", "new", "said"), POSITIONS)
+def test_positions_by_no_option_are_judged_besides_the_layers(
+    old: str, new: str, said: str, tmp_path: Path
+) -> None:
+    backend = read(tmp_path, "classifier.py", old, new)
+    assert isinstance(backend, Adapted)
+    assert any(said in one for one in backend.assumed)
+    assert broken(backend, "positional_encoding.formula")
+    assert not broken(backend, "encoder.formula")
+    with pytest.raises(Unclear, match=said):
+        read(tmp_path, "classifier.py", old, new, strict=True)
+
+
+def test_positions_of_texts_of_one_length_are_judged_besides_the_layers(tmp_path: Path) -> None:
+    source = """
+import torch
+from torch import nn
+
+
+class Classifier(nn.Module):
+    def __init__(self, vocab_size, d_model, nhead, d_ff, num_layers, max_len):
+        super().__init__()
+        self.embed = nn.Embedding(vocab_size, d_model, padding_idx=0)
+        angles = torch.arange(max_len)[:, None] / 500 ** (torch.arange(0, d_model, 2) / d_model)
+        rows = torch.stack([angles.sin(), angles.cos()], -1).flatten(1)
+        self.register_buffer("rows", rows, persistent=False)
+        self.layers = nn.ModuleList(
+            nn.TransformerEncoderLayer(d_model, nhead, d_ff, batch_first=True)
+            for _ in range(num_layers)
+        )
+
+    def forward(self, ids):
+        x, hidden = self.embed(ids) + self.rows, ids == 0
+        for layer in self.layers:
+            x = layer(x, src_key_padding_mask=hidden)
+        return x
+"""
+    for base, conforms in (("500 **", False), ("10000 **", True)):
+        (tmp_path / "own.py").write_text(source.replace("500 **", base))
+        backend = attentest.adapted(str(tmp_path / "own.py:Classifier"))
+        assert ("positional_encoding" in backend.components) != conforms
+        assert conforms or broken(backend, "positional_encoding.formula")
+
+
+def test_positions_by_an_option_are_judged_with_the_layers_alone(tmp_path: Path) -> None:
+    assert [*read(tmp_path, "classifier.py", SCALED, SCALED).components] == ["encoder"]
 
 
 def test_an_input_by_another_option_than_the_papers_is_a_question_where_that_is_strict(

@@ -93,6 +93,36 @@ def test_a_mask_that_the_layers_alone_invert_is_a_violation(
     assert broken(backend, "encoder.padding-invariance")
 
 
+ADDED = (
+    "        for layer in self.layers:\n            x = layer(x, attention_mask)",
+    "        hides = (1.0 - attention_mask[:, None, None].to(x.dtype)) * -10000.0\n"
+    "        for layer in self.layers:\n            x = layer(x, hides)",
+)
+FILLED = ("mask[:, None, None] == 0", "mask == 0")
+SUMMED = ("scores.masked_fill(mask[:, None, None] == 0, -1e9)", "scores + mask")
+FIRST = (MEAN, "x[:, 0]")
+
+
+def test_numbers_to_be_added_that_the_layers_take_for_a_mask_are_a_violation(
+    tmp_path: Path,
+) -> None:
+    backend = adapted(tmp_path, "Classifier", edited(ADDED, FILLED, FIRST))
+    assert isinstance(backend, Adapted)
+    assert any("these use it as the contrary" in one for one in backend.assumed)
+    assert broken(backend, "encoder.padding-invariance")
+
+
+def test_numbers_that_the_layers_add_conform(tmp_path: Path) -> None:
+    backend = adapted(tmp_path, "Classifier", edited(ADDED, SUMMED, FIRST))
+    assert broken(backend, "encoder.formula", "encoder.padding-invariance") == []
+
+
+def test_numbers_of_another_mask_that_the_layers_invert_are_asked_about(tmp_path: Path) -> None:
+    other = ADDED[0], ADDED[1].replace("(1.0 - attention_mask[", "(attention_mask[")
+    with pytest.raises(Unclear, match="Say which one is meant"):
+        adapted(tmp_path, "Classifier", edited(other, SUMMED, FIRST))
+
+
 @share(4, rest=1)
 @pytest.mark.parametrize(
     "edits",

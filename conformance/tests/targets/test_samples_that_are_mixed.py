@@ -1,7 +1,7 @@
 """Encoders whose layers attend over the samples of a batch, as those of torch do by default."""
 
 import pytest
-from mistaken_code import adapted
+from mistaken_code import adapted, broken
 
 from attentest.targets.adapt import Unclear
 from attentest.targets.members import members
@@ -47,14 +47,34 @@ FIRST = "batch_first=True"
 PLACES = "self.places(torch.arange(ids.shape[1]))"
 
 
-@pytest.mark.parametrize(("name", "source"), [("BERT", TEXTS), ("ViT", IMAGES)])
-def test_encoder_that_attends_over_the_batch_is_asked_about(tmp_path, name, source):
+@pytest.mark.parametrize("returned", ["{}", "{}.mean(1)", "({}, None)"])
+def test_encoder_of_texts_that_attends_over_the_batch_is_a_violation(tmp_path, returned):
     """The layers by themselves are right in either order, and hide the mistake of their caller."""
-    assert "encoder" in adapted(tmp_path, name, source).recipes
+    call = "self.layers(self.tokens(ids) + self.segments(segments) + places)"
+    source = TEXTS.replace(call, returned.format(call))
+    assert not broken(adapted(tmp_path, "BERT", source), "encoder.formula")
+    backend = adapted(tmp_path, "BERT", source.replace(FIRST, "batch_first=False"))
+    assert "they attend over the batch" in backend.assumed[0]
+    assert broken(backend, "encoder.formula")
+
+
+def test_encoder_of_texts_with_another_mistake_as_well_is_asked_about(tmp_path):
+    source = TEXTS.replace(FIRST, "batch_first=False, activation=torch.sin")
+    with pytest.raises(Unclear, match=r"mixes the samples|mistake, or a design|do not give"):
+        adapted(tmp_path, "BERT", source)
+
+
+def test_encoder_of_texts_that_attends_over_the_batch_is_asked_about_where_that_is_strict(tmp_path):
+    with pytest.raises(Unclear):
+        adapted(tmp_path, "BERT", TEXTS.replace(FIRST, "batch_first=False"), strict=True)
+
+
+def test_encoder_of_images_that_attends_over_the_batch_is_asked_about(tmp_path):
+    assert "encoder" in adapted(tmp_path, "ViT", IMAGES).recipes
     with pytest.raises(Unclear, match="mixes the samples of a batch"):
-        adapted(tmp_path, name, source.replace(FIRST, "batch_first=False"))
+        adapted(tmp_path, "ViT", IMAGES.replace(FIRST, "batch_first=False"))
     assert {one.name: one.component for one in members(str(tmp_path / "own.py"))} == {
-        name: "encoder"
+        "ViT": "encoder"
     }
 
 

@@ -85,7 +85,7 @@ from attentest.targets.adapt.wrappers.core import rounds, without_norm
 from attentest.targets.adapt.wrappers.networked import network_of_gate
 from attentest.targets.adapt.wrappers.own_norms import with_one_epsilon, with_own_norms
 from attentest.targets.adapt.wrappers.packed import packed_by_caller
-from attentest.targets.adapt.wrappers.projected import without_output
+from attentest.targets.adapt.wrappers.projected import completed
 from attentest.targets.adapt.wrappers.turning import turned_by_caller
 from attentest.targets.adapt.wrappers.wrapper import fitting
 from attentest.targets.adapt.writing.backend import Written
@@ -309,7 +309,7 @@ def _adapted(code: Code, reading: Reading) -> Adapted:
     inferred = _inferred(code, reading)
     backend, probe, said = inferred.backend, inferred.probe, inferred.said
     code, adapter, found = backend.code, inferred.adapter, inferred.found
-    other = without_output(code, probe, adapter.returns, found, reading)
+    other = completed(code, probe, adapter.returns, found, reading)
     if other := other or with_own_norms(code, adapter, found, reading):
         return _adapted(other, reading)
     cores = without_norm(code, probe, adapter, found, reading)

@@ -10,6 +10,7 @@ from typing import Any
 from attentest.targets.adapt.components import squashed
 from attentest.targets.adapt.construction import Construction
 from attentest.targets.adapt.encoders.sizes.objects import with_vectors, with_vocabulary
+from attentest.targets.adapt.encoders.sizes.traces import leaves_no_trace
 from attentest.targets.adapt.fillings import SOME_CLASSES
 from attentest.targets.adapt.names import WIDTH
 from attentest.targets.adapt.objects.compared_words import worded
@@ -34,9 +35,10 @@ def built_of(thing: Any, component: str, reading: Reading) -> Construction:
     Unclear is raised where nothing says what an argument is, or a strict reading assumes none.
     """
     said: dict[str, Any] = {}
+    off: dict[str, Any] = {}
     numbers: dict[str, Unclear] = {}
     while True:
-        given = {**reading.given, **said, **dict.fromkeys(numbers, SOME_CLASSES)}
+        given = {**reading.given, **said, **off, **dict.fromkeys(numbers, SOME_CLASSES)}
         asked = replace(reading, given=given)
         try:
             built = _built_of(thing, component, asked)
@@ -45,8 +47,11 @@ def built_of(thing: Any, component: str, reading: Reading) -> Construction:
             if reading.strict or not unknown or len(given) > _MOST:
                 raise next(iter(numbers.values()), question) from question
             found = literals_near(thing, unknown)
+            switches = {one for one in unknown if _OF_DECODERS.fullmatch(squashed(one))}
             if found and all(type(one) in (bool, str) for one in found.values()):
                 said |= found
+            elif switches and component == "encoder":
+                off |= dict.fromkeys(sorted(switches), False)
             elif any(map(_is_of_ones, question.attempts)):
                 numbers |= dict.fromkeys(sorted(unknown), question)
             else:
@@ -54,12 +59,19 @@ def built_of(thing: Any, component: str, reading: Reading) -> Construction:
             continue
         for own, open_ in numbers.items():
             built, asked = _numbered(thing, component, asked, own, built, open_)
-        return _remarked(built, said)
+        return _remarked(_remarked(built, said, _SAID), off, _OFF)
 
 
-def _remarked(built: Construction, said: Mapping[str, Any]) -> Construction:
+_OF_DECODERS = re.compile(
+    r"(is|use|with)?(gpt|decoder|causal|autoregressive|flash(attn|attention)?|sdpa)(attn|attention)?"
+)
+"""Switches of a constructor that make a decoder of an encoder, or its attention another way."""
+_OFF = "assumed that {}, as it is judged as an encoder and nothing else says it"
+
+
+def _remarked(built: Construction, said: Mapping[str, Any], sentence: str) -> Construction:
     words = " and ".join(f"{own} is {value!r}" for own, value in said.items())
-    remarks = filter(None, (built.remark, _SAID.format(words) if words else ""))
+    remarks = filter(None, (built.remark, sentence.format(words) if words else ""))
     return replace(built, remark="; ".join(remarks))
 
 
@@ -79,8 +91,9 @@ def _numbered(
     as_rows = replace(reading, arguments=arguments, given=rest)
     if _VOCABULARY not in built.known and _has_table(thing, component, as_rows):
         read, words = as_rows, _IS_VOCABULARY.format(own)
-    elif _is_of_no_layer(thing, component, reading, own):
-        read, words = reading, _COLUMNS.format(own)
+    elif moves := _is_of_no_layer(thing, component, reading, own):
+        number = {own: reading.given[own] if moves == "shapes" else _OF_NO_TOKEN}
+        read, words = replace(reading, given=rest | number), _COLUMNS.format(own)
     elif found := literals_near(thing, [own]):
         read, words = replace(reading, given=rest | found), _SAID.format(f"{own} is {found[own]!r}")
     else:
@@ -149,11 +162,16 @@ def _is_of_ones(attempt: Attempt) -> bool:
     return bool(given) and all(one == 1 and type(one) is int for one in given)
 
 
-def _is_of_no_layer(thing: Any, component: str, reading: Reading, own: str) -> bool:
-    """Say whether the argument `own` is a number that changes shapes, and those of no layer.
+_OF_NO_TOKEN = 2
+"""A number that no token has with which code is probed: it may be the id of one."""
+
+
+def _is_of_no_layer(thing: Any, component: str, reading: Reading, own: str) -> str:
+    """Return "shapes" where the argument `own` is a number that changes shapes, none of a layer.
 
     It changes those of no more parameters where there are more layers, and not how many parameters
-    there are. Where the number of layers is fixed, it may not be an inner width.
+    there are. Where the number of layers is fixed, it may not be an inner width. "nothing" is
+    returned for one that changes no shape and that no layer holds, and "" for all others.
     """
     deeper = DISTINCT.but(layers=DISTINCT.layers + 1)
     pairs = []
@@ -166,11 +184,25 @@ def _is_of_no_layer(thing: Any, component: str, reading: Reading, own: str) -> b
                 both = _shapes(made(sizes)), _shapes(other(sizes))
                 pairs.append(list(zip(*both, strict=True)))
     except Exception:  # code that a user wrote may raise anything
-        return False
+        return ""
     moved = [[two for two in one if two[0] != two[1]] for one in pairs]
     is_fixed = len(pairs[0]) == len(pairs[1])
     is_inner = any(one[1:] != two[1:] for one, two in moved[0])
-    return 0 < len(moved[0]) == len(moved[1]) and not (is_fixed and is_inner)
+    if not moved[0] and not moved[1]:
+        idle = made.known >= {*_NEEDED} and leaves_no_trace(made, other, DISTINCT)
+        return "nothing" if idle and not _is_switch(thing, component, reading, own) else ""
+    return "shapes" * (0 < len(moved[0]) == len(moved[1]) and not (is_fixed and is_inner))
+
+
+def _is_switch(thing: Any, component: str, reading: Reading, own: str) -> bool:
+    """Say whether there are other parameters where the argument `own` is False, or no module."""
+    off = replace(reading, given={**reading.given, own: False})
+    try:
+        with undisturbed():
+            made, other = (_built_of(thing, component, one) for one in (reading, off))
+            return _shapes(made(DISTINCT)) != _shapes(other(DISTINCT))
+    except Exception:  # code that a user wrote may raise anything
+        return True
 
 
 def _shapes(module: Any) -> list[tuple[int, ...]]:

@@ -7,8 +7,9 @@ from typing import Any
 from attentest.targets.adapt.assumptions.choices import assumed
 from attentest.targets.adapt.code import Code
 from attentest.targets.adapt.components import squashed
-from attentest.targets.adapt.encoders.entering import Mismatch, NotRead
+from attentest.targets.adapt.encoders.entering import Mismatch, NotRead, OtherPositions
 from attentest.targets.adapt.encoders.inputs.makers import class_of
+from attentest.targets.adapt.encoders.inputs.positions import JUDGED, is_added
 from attentest.targets.adapt.encoders.leaving import options_of_output
 from attentest.targets.adapt.encoders.pooling import PADDED
 from attentest.targets.adapt.encoders.stack import KEEP
@@ -23,6 +24,7 @@ _QUESTION = (
     "{}{} the numbers of {}, and {}{}: that is a mistake, or a design that this spec does not "
     "have. --anyway judges its layers alone."
 )
+_POSITIONS = f"what the first layer of {{}} gets is {{}}: its positions are {JUDGED}"
 _UNHIDDEN = (
     "assumed that {} hides no padding on purpose: its code names some, and no mask of it reaches "
     "its layers"
@@ -130,6 +132,10 @@ def _compared(code: Code, reading: Reading, *, fits: bool) -> tuple[list[str], l
     except NotRead as reason:
         return [], [f"{_UNREAD.format(code.name)}: {reason}"]
     except Mismatch as mismatch:
+        judged = isinstance(mismatch, OtherPositions) and code.component == "encoder"
+        judged = judged and fits and not (reading.anyway or reading.strict)
+        if judged and isinstance(mismatch, OtherPositions) and is_added(mismatch):
+            return [], [_POSITIONS.format(code.name, mismatch)]
         if fits and not reading.anyway:
             has = " embeds its tokens itself. Its layers have"
             has = has if _embeds(code) else " has layers with"

@@ -16,7 +16,7 @@ from attentest.targets.adapt.encoders.wrapping import Wrapping
 from attentest.targets.adapt.parameters.units import squeezed
 from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.adapt.reading import Unclear
-from attentest_spec import CHOICES, Choices
+from attentest_spec import CHOICES, Choices, Sizes
 from attentest_spec.choices import Value
 from attentest_spec.parameters import learned_positions
 from attentest_spec.positional_encoding import table
@@ -42,6 +42,19 @@ class Mismatch(Exception):
     """A sum of rows and positions that is that of no option; its text says what it is."""
 
     subject = "what the first of them gets is "
+
+
+Added = Callable[[Sizes], Callable[[Tensor], Tensor]]
+"""Returns the function that adds positions to rows (B, L, D), as built at some sizes."""
+
+
+class OtherPositions(Mismatch):
+    """Positions that no parameter holds, and that are those of no option.
+
+    `added` returns what adds them to rows (B, L, D), for the class as it is built at some sizes.
+    """
+
+    added: Added | None = None
 
 
 class Unused(Mismatch):
@@ -77,6 +90,17 @@ class Entering:
             self._randomise()
             return self._choices()
 
+    def rows_added(self, x: Tensor, length: int = 0) -> Tensor:
+        """Return the rows `x` (B, L, D) with what the class adds where all its tables are 0.
+
+        A `length` is that of all texts, of which the first rows are taken.
+        """
+        ids = torch.ones((len(x), length or x.shape[1]), dtype=torch.int64)
+        with undisturbed():
+            own = [one for table in self.tables for one in (table, *self._rest(table))]
+            plain = self._without(list(dict.fromkeys(own)), ids)
+        return x + plain[:, : x.shape[1]].to(x)
+
     def _choices(self) -> dict[str, Value]:
         ids, others = (self._ids(seed) for seed in (1, 2))
         own = next((one for one in self.tables if self._changes(one, ids)), "")
@@ -90,7 +114,9 @@ class Entering:
         if odd:
             raise NotRead(f"it depends on {' and '.join(odd)}")
         if not is_near(still, still[:1].expand_as(still)):
-            raise Mismatch("the sum with numbers that differ between samples")
+            plain = self._without([own, *used], ids)
+            kind = Mismatch if is_near(plain, plain[:1].expand_as(plain)) else OtherPositions
+            raise kind("the sum with numbers that differ between samples")
         for one in self._rest(own):
             if one not in used and self._is_of_positions(one) and self._is_unused(one, ids):
                 raise Unused(f"no output depends on {one}, which has a row for each position")
@@ -335,8 +361,8 @@ def _sines(plain: Tensor) -> dict[str, Value]:
             if not first and (factor := _factor(plain, wanted)):
                 factors[option.name] = factor
     for name, factor in factors.items():
-        raise Mismatch(f"the sum with the table of {name} sines times {factor:.4g}")
-    raise Mismatch(
+        raise OtherPositions(f"the sum with the table of {name} sines times {factor:.4g}")
+    raise OtherPositions(
         f"the sum with a table of positions that no option of positional_encoding has: its row 1 "
         f"begins with {_numbers(plain[1])}, and that of Vaswani et al. 2017 with "
         f"{_numbers(_paper(length, width)[1])}; row 0 with {_numbers(plain[0])}, and 0, 1, 0, 1"

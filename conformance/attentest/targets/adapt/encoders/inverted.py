@@ -10,6 +10,8 @@ from torch import Tensor, nn
 
 from attentest.targets.adapt.code import Code
 from attentest.targets.adapt.encoders.embedded import UNSEEN
+from attentest.targets.adapt.encoders.inputs.positions import with_positions
+from attentest.targets.adapt.encoders.mixing import as_called
 from attentest.targets.adapt.encoders.stack import KEEP
 from attentest.targets.adapt.limits import built
 from attentest.targets.adapt.probing import SIZES, undisturbed
@@ -25,11 +27,14 @@ Read = TypeVar("Read", bound=Any)
 
 
 def with_tokens_seen(backend: Backend, stack: Code | None, reading: Reading) -> Backend:
-    """Return `backend`; Unclear where a mask of the `stack` that is not judged hides all tokens."""
+    """Return `backend`, called as the class of the `stack` calls its layers.
+
+    Unclear where a mask of the `stack` that is not judged hides all tokens.
+    """
     if any(UNSEEN in one for one in getattr(backend, "assumed", ())):
         demand_own_padding(stack, reading)
         demand_tokens_seen(stack, reading)
-    return backend
+    return with_positions(as_called(backend, stack, reading), stack, reading)  # type: ignore[no-any-return]
 
 
 def demand_own_padding(code: Code | None, reading: Reading) -> None:

@@ -9,10 +9,12 @@ import torch
 from torch import Tensor, nn
 
 from attentest.targets.adapt.encoders.entering import (
+    Added,
     Entering,
     Idle,
     Mismatch,
     NotRead,
+    OtherPositions,
     is_near,
     is_norm,
 )
@@ -52,12 +54,18 @@ def demand_output(wrapping: Wrapping, *, heads: bool) -> None:
 
 
 def options_entering(
-    wrapped: Callable[[torch.dtype], Wrapping], tables: Sequence[str], length: int, *, heads: bool
+    wrapped: Callable[[torch.dtype], Wrapping],
+    tables: Sequence[str],
+    length: int,
+    *,
+    heads: bool,
+    added: Added,
 ) -> Mapping[str, Value]:
     """Return the options of the embedding and the positions, in double precision if it can.
 
     `wrapped` makes the class in a precision, `tables` may be those of the tokens, and a `length` is
-    that of all sequences. `heads` says that other parameters come after the layers.
+    that of all sequences. `heads` says that other parameters come after the layers. `added` is what
+    positions of no option add, which the question about them has.
     """
     failures: list[NotRead] = []
     for precision in (torch.float64, torch.float32):
@@ -70,6 +78,9 @@ def options_entering(
             return found
         except NotRead as reason:
             failures.append(reason)
+        except OtherPositions as mismatch:
+            mismatch.added = added
+            raise
         except Idle:
             raise
         except Unclear as question:

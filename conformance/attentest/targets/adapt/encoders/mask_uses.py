@@ -1,7 +1,8 @@
 """Uses of a mask beside the layers of a class, which show what its author means by an entry.
 
-A mean over tokens that counts those at 1, and ones in the place of a mask that is not given, say
-that 1 marks a token. Layers that hide it all the same have the mask inverted.
+A mean over tokens that counts those at 1, ones in the place of a mask that is not given, and
+numbers that are added to scores, of which 1 becomes 0, say that 1 marks a token. Layers that hide
+it all the same have the mask inverted.
 """
 
 import inspect
@@ -133,7 +134,8 @@ def shows_otherwise(probe: Probe, adapter: Adapter, slot: str, style: Style, key
         return False
     tried, given, asked = _tried(probe, adapter, slot, style, keys)
     wanted = _OTHER[style.meaning]
-    every = _default(probe, tried, given, asked, style), _counted(probe, tried, given, asked, style)
+    uses = (_default, _counted, _added)
+    every = [use(probe, tried, given, asked, style) for use in uses]
     return wanted in every and style.meaning not in every
 
 
@@ -172,7 +174,8 @@ _OTHER = {"keep": "blocks", "blocks": "keep"}
 def _default(probe: Probe, adapter: Adapter, given: Given, asked: str, style: Style) -> str:
     """Return what an entry means if a mask that is not given is one that keeps all, or hides all.
 
-    "" where it is neither, or may be either. No number is the same as no number.
+    "" where it is neither, or may be either. No number is the same as no number. That the layers
+    get no mask then, and hide nothing, says nothing.
     """
     keep = given[asked]
     if adapter.needs_mask:
@@ -184,7 +187,11 @@ def _default(probe: Probe, adapter: Adapter, given: Given, asked: str, style: St
     as_seen, as_hidden = (_is_equal(none, one) for one in (visible, hidden))
     if as_seen == as_hidden:
         return ""
-    return style.meaning if as_seen else _OTHER[style.meaning]
+    if as_hidden:
+        return _OTHER[style.meaning]
+    stack = probe.built
+    handed = _handed(probe, adapter, {**given, asked: None}) if _is_stack(stack) else []
+    return style.meaning if len({one.shape for one in handed}) != 1 else ""
 
 
 def _is_equal(one: Tensor | str, other: Tensor | str) -> bool:
@@ -211,6 +218,52 @@ def _counted(probe: Probe, adapter: Adapter, given: Given, asked: str, style: St
     if torch.equal(counted, kept):
         return style.meaning
     return _OTHER[style.meaning] if torch.equal(counted, ~kept) else ""
+
+
+def _added(probe: Probe, adapter: Adapter, given: Given, asked: str, style: Style) -> str:
+    """Return what an entry means to a class that hands its layers numbers to be added to scores.
+
+    Those are 0 where a key is kept, and very small elsewhere. "" where it hands on no such.
+    """
+    keep = given[asked]
+    if not _is_stack(probe.built) or keep.shape[1] != 1 or keep.shape[2] != 1:
+        return ""
+    kept = keep[:, 0, 0].expand(probe.batch, -1)
+    for one in _handed(probe, adapter, given):
+        if not one.is_floating_point() or one.ndim < 2:
+            continue
+        if len(one) != len(kept) or one.shape[-1] != kept.shape[1]:
+            continue
+        rows = one.reshape(len(one), -1, one.shape[-1])
+        if bool((rows == 0).any()) and bool(rows.min() <= _HIDDEN) and bool(rows.max() > _HIDDEN):
+            shown = [
+                torch.equal(rows == 0, each[:, None].expand_as(rows)) for each in (kept, ~kept)
+            ]
+            if any(shown):
+                return style.meaning if shown[0] else _OTHER[style.meaning]
+    return ""
+
+
+def _is_stack(module: Any) -> bool:
+    return isinstance(module, EmbeddedStack)
+
+
+def _handed(probe: Probe, adapter: Adapter, given: Given) -> list[Tensor]:
+    """Return the tensors that the first layer of a stack gets."""
+    handed: list[Tensor] = []
+
+    def enter(call: Callable[..., Any], *args: Any, **named: Any) -> Any:
+        handed.extend(one for one in (*args, *named.values()) if isinstance(one, Tensor))
+        return call(*args, **named)
+
+    stack: EmbeddedStack = probe.built
+    with _around(stack), replaced(next(stack.layers.children()), enter):
+        probe.called(adapter, given)
+    return handed
+
+
+_HIDDEN = -1e3
+"""The greatest number that hides a key where it is added to a score."""
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -10,10 +11,13 @@ from torch import Tensor, nn
 from torch.utils._pytree import tree_leaves
 
 from attentest.results.text import summary
+from attentest.targets.adapt.assumptions.choices import summary as summary_of
+from attentest.targets.adapt.code import Code
 from attentest.targets.adapt.encoders.rows.wrapping import RowsWrapping
 from attentest.targets.adapt.encoders.wrapping import Wrapping
+from attentest.targets.adapt.layouts import layouts, sequence_first
 from attentest.targets.adapt.probing import undisturbed
-from attentest.targets.adapt.reading import Unclear
+from attentest.targets.adapt.reading import Reading, Unclear
 
 _SAMPLES, _LENGTH = 3, 5
 _NEAR = 1e-4
@@ -26,6 +30,11 @@ _MIXED = (
 )
 
 
+_ALONE = "its layers can be judged by the name of their class."
+_TAKEN = (
+    "the layers of {} take rows (L, B, D), as those of torch do without batch_first=True, and get "
+    "rows (B, L, D): they attend over the batch, and have the numbers of the reference otherwise"
+)
 _SQUARE = (
     "{} can be called where there are as many samples as tokens, and not where these numbers "
     "differ: {}. Its layers get rows (B, L, D) and take them as (L, B, D), as those of torch do "
@@ -55,6 +64,46 @@ def demand_separate_samples(wrapping: Wrapping, name: str) -> None:
                 raise Mixed(_SQUARE.format(name, failure))
     if is_mixed:
         raise Mixed(_MIXED.format(name))
+
+
+def mixture(wrapping: Wrapping, name: str) -> list[str]:
+    """Return that the samples of a batch depend on each other, nothing where they do not.
+
+    Raises Mixed where a call fails for other numbers of samples than of tokens.
+    """
+    try:
+        demand_separate_samples(wrapping, name)
+    except Mixed as question:
+        if question.text != _MIXED.format(name):
+            raise
+        return [question.text]
+    return []
+
+
+def as_called(backend: Any, stack: Code | None, reading: Reading) -> Any:
+    """Return `backend`, called with rows (B, L, D) as the class of the `stack` calls its layers.
+
+    They were read with the rows that they take, (L, B, D), under which they have the numbers of the
+    reference. A mask of texts (B, L) is none that they accept. Raises Mixed where they were read
+    otherwise, or a strict reading assumes nothing.
+    """
+    said = [one for one in stack.said if one.endswith(_ALONE)] if stack is not None else []
+    if stack is None or not said or reading.anyway:
+        return backend
+    recipe = backend.recipes[stack.component]
+    if reading.strict or not (backend.fits and sequence_first(recipe.call.layout)):
+        raise Mixed(said[0])
+    adapter = replace(recipe.call, layout=layouts(stack.component)[0])
+    sentence = _TAKEN.format(stack.name)
+    return replace(
+        backend,
+        recipes={stack.component: replace(recipe, call=adapter)},
+        fits=False,
+        limits=replace(backend.limits, masks=("none",)),
+        assumed=(sentence, *backend.assumed),
+        understood=(backend.understood[0], sentence, *backend.understood[1:]),
+        summary=summary_of(stack, adapter, recipe.parameters),
+    )
 
 
 def _failure_of_shapes(wrapping: Wrapping) -> str:

@@ -25,11 +25,13 @@ from attentest.targets.adapt.encoders.inputs.arguments import of_source, sequenc
 from attentest.targets.adapt.encoders.inputs.makers import class_of, is_maker, maker_of
 from attentest.targets.adapt.encoders.inputs.measured import with_inputs
 from attentest.targets.adapt.encoders.inputs.open_lengths import demand_open
+from attentest.targets.adapt.encoders.inputs.positions import added_at
 from attentest.targets.adapt.encoders.leaving import options_entering, options_of_output
-from attentest.targets.adapt.encoders.mixing import Mixed, demand_separate_samples
+from attentest.targets.adapt.encoders.mixing import Mixed, demand_separate_samples, mixture
 from attentest.targets.adapt.encoders.pooling import pooling_of
 from attentest.targets.adapt.encoders.rows.reading import OfImages, of_images, of_rows
 from attentest.targets.adapt.encoders.rows.shapes import takes_images
+from attentest.targets.adapt.encoders.scalar_norms import in_columns
 from attentest.targets.adapt.encoders.seen import Uncalled
 from attentest.targets.adapt.encoders.shared_layers import (
     has_one_attention,
@@ -42,7 +44,7 @@ from attentest.targets.adapt.encoders.wrapping import Wrapping, is_list, path_of
 from attentest.targets.adapt.limits import Narrow, demand_least_width
 from attentest.targets.adapt.parameters.building import DISTINCT, RATIOS, inner_widths
 from attentest.targets.adapt.parameters.stacks import Layers, lists_of_layers
-from attentest.targets.adapt.parameters.units import Unit, squeezed, units
+from attentest.targets.adapt.parameters.units import Unit, tables_of, units
 from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.adapt.reading import Reading, Unclear
 from attentest.targets.comments import words_on
@@ -65,7 +67,8 @@ def stack_of(thing: Any, reading: Reading, name: str) -> Code | None:
 
     Raises Unclear where its layers cannot be called.
     """
-    return token_encoder(thing, reading, name) or token_decoder(thing, reading, name)
+    found = token_encoder(thing, reading, name) or token_decoder(thing, reading, name)
+    return found if found is None or reading.strict else in_columns(found)
 
 
 def token_encoder(thing: Any, reading: Reading, name: str = "") -> Code | None:
@@ -233,17 +236,9 @@ class _Found:
         rows = [self.sizes.source_vocabulary]
         rows += [self.sizes.target_vocabulary] * (self.component == "decoder")
         more = [rows[0] + one for one in range(1, _MORE + 1)]
-        return self._tables_of(rows) or self._tables_of(more)
-
-    def _tables_of(self, rows: Sequence[int]) -> list[Unit]:
-        shapes = [{one, self.sizes.d_model} for one in rows]
-        return [
-            unit
-            for unit in self.units
-            if not self.layers.holds(unit)
-            and unit.kind != "linear"
-            and set(squeezed(unit.shape)) in shapes
-        ]
+        own = [one for one in self.units if not self.layers.holds(one)]
+        width = self.sizes.d_model
+        return tables_of(own, rows, width) or tables_of(own, more, width)
 
     @property
     def layer(self) -> str:
@@ -258,8 +253,6 @@ class _Found:
     def code(self, thing: type[nn.Module], name: str) -> Code:
         """Return the stack in the class as code."""
         demand_least_width(self.built, self.sizes, name, "the class of its layers")
-        if self.component == "encoder" and self.tables:
-            demand_separate_samples(self._wrapping(name), name)
         alone = None if self.component == "decoder" else self.sub_module()
         if alone and self.tables:
             around, path = self._wrapping(name), alone[0].path
@@ -342,11 +335,17 @@ class _Found:
                 f"{EMBEDS}: {where} is judged, with embedded input"
                 if self.tables
                 else f"{where} is judged, and nothing else of it",
+                *self._mixed(name),
             ),
             inner=inner,
             entering=partial(self.entering, name) if self.tables else None,
             leaving=partial(self._leaving, name) if self.tables and self._has_heads else None,
         )
+
+    def _mixed(self, name: str) -> list[str]:
+        """Return what is said of samples that depend on each other, nothing for others."""
+        has_texts = self.component == "encoder" and bool(self.tables)
+        return mixture(self._wrapping(name), name) if has_texts else []
 
     def entering(self, name: str, length: int = 0) -> Mapping[str, Value]:
         """Return the options of the embedding and the positions, in double precision if it can.
@@ -359,8 +358,9 @@ class _Found:
                 whole = self.built(Inner.around(self.sizes)).to(precision).eval()
             return replace(self._wrapping(name), whole=whole)
 
-        tables = [one.weight for one in self.tables]
-        return options_entering(wrapped, tables, length, heads=self._has_heads)
+        own = [one.weight for one in self.tables]
+        added = partial(added_at, self._wrapping(name), self.built, own, length)
+        return options_entering(wrapped, own, length, heads=self._has_heads, added=added)
 
     def _leaving(self, name: str) -> str:
         """Return what is said of what comes behind the layers."""

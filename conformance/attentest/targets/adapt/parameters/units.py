@@ -2,7 +2,7 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 import torch
@@ -184,3 +184,9 @@ def _says_gain(name: str, other: str) -> int:
 def _begins_as_gain(one: Tensor, other: Tensor) -> bool:
     """Say whether `one` begins with ones and the `other` with zeros, or all else than ones."""
     return bool(torch.all(one == 1)) and not bool(torch.all(other == 1))
+
+
+def tables_of(own: Iterable[Unit], rows: Collection[int], width: int) -> list[Unit]:
+    """Return the tables of `own` units with one of the numbers of `rows`, and `width` columns."""
+    shapes = [{one, width} for one in rows]
+    return [one for one in own if one.kind != "linear" and set(squeezed(one.shape)) in shapes]

@@ -81,9 +81,15 @@ def demand_biases(name: str, component: str, found: FoundTable) -> None:
     The spec has the biases of a choice in all of them or in none, but for those of attention that
     are often left out.
     """
+    if missing := without_bias(component, found):
+        raise Uncovered(SOME_BIASES.format(name, component, few(missing)))
+
+
+def without_bias(component: str, found: FoundTable) -> list[str]:
+    """Return the weights of maps without the bias of a choice, where others have it."""
     seen, table = found.observed, found.table
     if seen is None or not table:
-        return
+        return []
     choices = Choices.of(dict(found.choices))
     held = places(component, table, seen.run.own, seen.sizes, choices)
     missing = [
@@ -92,8 +98,7 @@ def demand_biases(name: str, component: str, found: FoundTable) -> None:
         for weight in (_weight_of(one, held),)
         if weight and one not in held
     ]
-    if missing:
-        raise Uncovered(SOME_BIASES.format(name, component, few(dict.fromkeys(missing))))
+    return list(dict.fromkeys(missing))
 
 
 def _weight_of(bias: str, held: Collection[str]) -> str:

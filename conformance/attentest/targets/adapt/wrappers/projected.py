@@ -1,11 +1,14 @@
-"""Attention that has no output projection, with one put behind it.
+"""Code without an output projection, or without some of its biases, with these put into it.
 
-The class needs nothing else of the suite: reproductions and written adapters contain its source.
+The classes need nothing else of the suite: reproductions and written adapters contain their source.
 """
 
 import inspect
+import re
+from collections.abc import Sequence
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 
 from attentest.targets.adapt.code import Code
@@ -13,6 +16,7 @@ from attentest.targets.adapt.parameters import FoundTable
 from attentest.targets.adapt.probing import SIZES, Probe
 from attentest.targets.adapt.reading import Reading
 from attentest.targets.adapt.results import Returns
+from attentest.targets.adapt.unspecified.parameters import without_bias
 from attentest.targets.adapt.wrappers.wrapper import WIDTH, Wrapper
 
 
@@ -40,6 +44,32 @@ class Projected(nn.Module):
         return self.output(found)  # type: ignore[no-any-return]  # of torch
 
 
+class WithBiases(nn.Module):
+    """The module `module` whose maps at the paths `maps` have a bias too, of zeros at first.
+
+    Numbers in the paths are written as *.
+    """
+
+    def __init__(self, module: nn.Module, width: int, *, maps: Sequence[str]) -> None:
+        super().__init__()
+        self.module, self.width = module, width
+        for path, one in module.named_modules():
+            if re.sub(r"\b\d+\b", "*", path) in maps:
+                weight = one.get_parameter("weight")
+                zeros = torch.zeros(len(weight), dtype=weight.dtype, device=weight.device)
+                one.register_parameter("bias", nn.Parameter(zeros))
+
+    def forward(self, *args: Any, **named: Any) -> Any:
+        """Return what the module returns."""
+        return self.module(*args, **named)
+
+
+WITH_BIASES_SOURCE = "\n".join(
+    [
+        *("import re", "from collections.abc import Sequence", "from typing import Any", ""),
+        *("import torch", "from torch import nn", "", "", inspect.getsource(WithBiases)),
+    ]
+)
 PROJECTED_SOURCE = "\n".join(
     [
         "from typing import Any",
@@ -50,7 +80,13 @@ PROJECTED_SOURCE = "\n".join(
         inspect.getsource(Projected),
     ]
 )
-"""The class as code of its own, for a reproduction or a written adapter."""
+"""The classes as code of their own, for a reproduction or a written adapter."""
+
+SOME_BIASES = (
+    "assumed that no bias in {} is meant, where other maps have one: this spec has the biases of a "
+    "choice in all maps, and it is judged with a bias in each, of zeros at first. If one was "
+    "forgotten, this is a mistake, and --strict reports it"
+)
 
 WITHOUT_OUTPUT = (
     "assumed that it has no output projection, and that what it returns are the heads side by "
@@ -83,6 +119,13 @@ def has_biases(module: nn.Module) -> bool:
     return any(one.dim() == 1 for one in module.parameters())
 
 
+def completed(
+    code: Code, probe: Probe, returns: Returns, found: FoundTable, reading: Reading
+) -> Code | None:
+    """Return `code` with what it lacks of its maps, None for code that lacks nothing."""
+    return without_output(code, probe, returns, found, reading) or with_biases(code, found, reading)
+
+
 def without_output(
     code: Code, probe: Probe, returns: Returns, found: FoundTable, reading: Reading
 ) -> Code | None:
@@ -95,3 +138,20 @@ def without_output(
     options: dict[str, Any] = {"bias": has_biases(module)}
     options |= {} if returns.output is None else {"part": returns.output}
     return code.wrapped(Wrapper(Projected, PROJECTED_SOURCE, WIDTH, WITHOUT_OUTPUT, options))
+
+
+def with_biases(code: Code, found: FoundTable, reading: Reading) -> Code | None:
+    """Return code that has the bias of a choice in some maps alone with one in all, else None."""
+    plain = code.wrapper is None and code.construction is not None and not reading.strict
+    names = without_bias(code.component, found) if plain else []
+    seen = found.observed
+    if not names or seen is None or not all(one.endswith(".weight") for one in names):
+        return None
+    paths = [one.removesuffix(".weight") for one in names]
+    modules = dict(seen.module.named_modules())
+    if not all(getattr(modules.get(one), "bias", "") is None for one in paths):
+        return None
+    maps = list(dict.fromkeys(re.sub(r"\b\d+\b", "*", one) for one in paths))
+    said = SOME_BIASES.format(" and ".join(maps))
+    options: dict[str, Any] = {"maps": maps}
+    return code.wrapped(Wrapper(WithBiases, WITH_BIASES_SOURCE, WIDTH, said, options))

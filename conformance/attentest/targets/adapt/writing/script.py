@@ -20,6 +20,7 @@ from attentest.harness.reproduction import (
     Load,
     Pull,
     Request,
+    contract_script,
     variable,
 )
 from attentest.targets.adapt.adapter import Adapter, first_tensor
@@ -32,6 +33,7 @@ from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.adapt.wrappers.batches import OF_ITEMS_SOURCE
 from attentest.targets.adapt.wrappers.own_heads import OWN_HEADS_SOURCE
 from attentest.targets.adapt.wrappers.own_layers import OWN_LAYERS_SOURCE
+from attentest.targets.adapt.writing.adapted import loader
 from attentest.targets.adapt.writing.values import Expression, Writer, tensor
 from attentest.targets.constants.copies import COPIES_SOURCE
 from attentest.targets.models.tables.vocabularies import VOCABULARY_SOURCE
@@ -56,8 +58,10 @@ class Script:
         return self.call.adapter if isinstance(self.call, Maker) else self.call
 
     def text(self, actions: Sequence[Action]) -> str:
-        """Return the code that repeats `actions`."""
+        """Return the code that repeats `actions`, through the contract for another component."""
         own = self.code.origin
+        if any(isinstance(one, Build) and one.component != self.code.component for one in actions):
+            return contract_script(loader(own, {}), actions)
         self.writer.need(*own.imports)
         loaded = {one.number for one in actions if isinstance(one, Load)}
         body = [line for one in actions for line in self._lines(one, loaded)]

@@ -49,6 +49,15 @@ def unread(module: nn.Module) -> list[str]:
     return idle if read & {*own} else []
 
 
+def unread_lengths(module: nn.Module) -> list[str]:
+    """Return the lengths with a default, by their names, that are nowhere in the code of a call."""
+    function = getattr(module.forward, "__func__", module.forward)
+    read = {one.id for one in ast.walk(code_tree(function)) if isinstance(one, ast.Name)}
+    own = inspect.signature(module.forward).parameters.values()
+    lengths = [one.name for one in own if is_length(one.name) and one.default is not one.empty]
+    return [one for one in lengths if read and one not in read]
+
+
 def sequences(module: nn.Module, component: str) -> list[str]:
     """Return the inputs of a call: those that it must be given.
 
