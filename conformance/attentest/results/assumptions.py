@@ -21,6 +21,8 @@ _DOUBTFUL = (
     "it makes of its ids is inverted",
     "they do not follow on those in the cache",
     "which nothing says: with it",
+    "takes ids (L, B), the sequence first",
+    "assumed that no bias in ",
     "assumed as nothing says it",
     "judged without that mask",
     "is held and not called",

@@ -20,7 +20,7 @@ GAP = 2
 def choices(rows: Sequence[ChoiceRow], backends: Sequence[str], width: int) -> Table:
     """Return the table of all choices, the paper first, no wider than `width` where it can be."""
     columns = [_column(rows, name, place) for place, name in enumerate((PAPER, *backends))]
-    room = width - max(len(row.choice) for row in rows) - 2 * GAP
+    room = width - max((len(row.choice) for row in rows), default=0) - 2 * GAP
     widths = _widths(columns, room)
     return _by_backend(rows, columns, widths) if widths else _by_option(rows, backends)
 

@@ -158,4 +158,4 @@ def test_fields_that_calls_compare_with_words_have_one_and_stored_fields_are_non
 def test_fields_that_a_base_uses_are_an_assumption(tmp_path):
     (tmp_path / "stored.py").write_text(STORED + "        self.size = 2 * self.origin\n")
     found = adapted(tmp_path, "TextClassifier", IN_CALLS, component="encoder")
-    assert "assumed origin=False, which nothing says" in "\n".join(found.assumed)
+    assert "assumed that origin is a number that no layer has" in "\n".join(found.assumed)

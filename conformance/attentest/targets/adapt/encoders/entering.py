@@ -23,6 +23,7 @@ from attentest_spec.positional_encoding import table
 from attentest_spec.setting import Setting
 
 _BATCH, _LENGTH = 2, 11
+BETWEEN = "the sum with numbers that differ between samples"
 _IDLE = (
     "A call of {0} never calls its layers, {1}: its output is the same whatever their parameters "
     "are. Either that is a mistake, or other code calls them: name the class of one of them, or a "
@@ -116,7 +117,7 @@ class Entering:
         if not is_near(still, still[:1].expand_as(still)):
             plain = self._without([own, *used], ids)
             kind = Mismatch if is_near(plain, plain[:1].expand_as(plain)) else OtherPositions
-            raise kind("the sum with numbers that differ between samples")
+            raise kind(BETWEEN)
         for one in self._rest(own):
             if one not in used and self._is_of_positions(one) and self._is_unused(one, ids):
                 raise Unused(f"no output depends on {one}, which has a row for each position")

@@ -1,7 +1,8 @@
 """The input and the output of the layers of a class that embeds its tokens, as its calls show."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import fields
 from functools import partial
 from typing import Any
 
@@ -9,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from attentest.targets.adapt.encoders.entering import (
+    BETWEEN,
     Added,
     Entering,
     Idle,
@@ -18,6 +20,7 @@ from attentest.targets.adapt.encoders.entering import (
     is_near,
     is_norm,
 )
+from attentest.targets.adapt.encoders.mixing import attends_along_first
 from attentest.targets.adapt.encoders.seen import Seen
 from attentest.targets.adapt.encoders.stack import replaced
 from attentest.targets.adapt.encoders.wrapping import BATCH, LENGTH, Wrapping
@@ -73,7 +76,7 @@ def options_entering(
         start = f"{wrapping.path}." if wrapping.path else ""
         own = [one.removeprefix(start) for one in tables]
         try:
-            found = Entering(wrapping, own, length).choices()
+            found = _entering(wrapping, own, length)
             demand_output(wrapping, heads=heads)
             return found
         except NotRead as reason:
@@ -86,6 +89,36 @@ def options_entering(
         except Unclear as question:
             failures.append(NotRead(str(question).partition(". ")[0]))
     raise failures[0]
+
+
+def _entering(wrapping: Wrapping, tables: Sequence[str], length: int) -> Mapping[str, Value]:
+    """Return the options of the embedding and the positions, of ids (L, B) where layers take those.
+
+    Positions that differ between samples run along the first axis of the ids, and so may the
+    layers: the sequence comes first then.
+    """
+    try:
+        return Entering(wrapping, tables, length).choices()
+    except Mismatch as mismatch:
+        if length or str(mismatch) != BETWEEN or not attends_along_first(wrapping):
+            raise
+        own = {one.name: getattr(wrapping, one.name) for one in fields(wrapping) if one.init}
+        try:
+            return Entering(SequenceFirst(**own), tables).choices()
+        except OtherPositions as other:
+            raise Mismatch(str(other)) from other
+
+
+class SequenceFirst(Wrapping):
+    """A class that takes ids (L, B): its calls get the ids (B, L) with their axes exchanged."""
+
+    def calls(self, ids: Tensor) -> Iterator[dict[str, Any]]:
+        """Yield the arguments of calls for `ids` (B, L); see Wrapping."""
+        for given in super().calls(ids):
+            yield {
+                name: one.T if isinstance(one, Tensor) and one.shape == ids.shape else one
+                for name, one in given.items()
+            }
 
 
 def options_of_output(wrapping: Wrapping) -> Mapping[str, Value]:

@@ -14,6 +14,7 @@ from attentest.results.text import summary
 from attentest.targets.adapt.assumptions.choices import summary as summary_of
 from attentest.targets.adapt.code import Code
 from attentest.targets.adapt.encoders.rows.wrapping import RowsWrapping
+from attentest.targets.adapt.encoders.stack import replaced
 from attentest.targets.adapt.encoders.wrapping import Wrapping
 from attentest.targets.adapt.layouts import layouts, sequence_first
 from attentest.targets.adapt.probing import undisturbed
@@ -34,6 +35,10 @@ _ALONE = "its layers can be judged by the name of their class."
 _TAKEN = (
     "the layers of {} take rows (L, B, D), as those of torch do without batch_first=True, and get "
     "rows (B, L, D): they attend over the batch, and have the numbers of the reference otherwise"
+)
+_TEXTS = (
+    "assumed that {} takes ids (L, B), the sequence first, as its layers attend along their first "
+    "axis: if it is called with (B, L), that is a mistake"
 )
 _SQUARE = (
     "{} can be called where there are as many samples as tokens, and not where these numbers "
@@ -67,9 +72,10 @@ def demand_separate_samples(wrapping: Wrapping, name: str) -> None:
 
 
 def mixture(wrapping: Wrapping, name: str) -> list[str]:
-    """Return that the samples of a batch depend on each other, nothing where they do not.
+    """Return that the samples of a batch depend on each other, or that its ids are (L, B).
 
-    Raises Mixed where a call fails for other numbers of samples than of tokens.
+    Nothing for other classes. Raises Mixed where a call fails for other numbers of samples than of
+    tokens.
     """
     try:
         demand_separate_samples(wrapping, name)
@@ -77,7 +83,7 @@ def mixture(wrapping: Wrapping, name: str) -> list[str]:
         if question.text != _MIXED.format(name):
             raise
         return [question.text]
-    return []
+    return [_TEXTS.format(name)] * attends_along_first(wrapping)
 
 
 def as_called(backend: Any, stack: Code | None, reading: Reading) -> Any:
@@ -88,8 +94,11 @@ def as_called(backend: Any, stack: Code | None, reading: Reading) -> Any:
     otherwise, or a strict reading assumes nothing.
     """
     said = [one for one in stack.said if one.endswith(_ALONE)] if stack is not None else []
-    if stack is None or not said or reading.anyway:
+    if stack is None or reading.anyway:
         return backend
+    if not said:
+        texts = [one for one in stack.said if one == _TEXTS.format(stack.name)]
+        return replace(backend, assumed=(*texts, *backend.assumed)) if texts else backend
     recipe = backend.recipes[stack.component]
     if reading.strict or not (backend.fits and sequence_first(recipe.call.layout)):
         raise Mixed(said[0])
@@ -104,6 +113,31 @@ def as_called(backend: Any, stack: Code | None, reading: Reading) -> Any:
         understood=(backend.understood[0], sentence, *backend.understood[1:]),
         summary=summary_of(stack, adapter, recipe.parameters),
     )
+
+
+def attends_along_first(wrapping: Wrapping) -> bool:
+    """Say whether what the layers make of an id (N, M) reaches others of its column, and no row."""
+    layers = [*wrapping.module.get_submodule(wrapping.layers).children()]
+    rows: list[Tensor] = []
+
+    def note(call: Callable[..., Any], *args: Any, **named: Any) -> Any:
+        output = call(*args, **named)
+        rows.append((output[0] if isinstance(output, tuple) else output).detach())
+        return output
+
+    ids = torch.arange(_SAMPLES * _LENGTH).reshape(_SAMPLES, _LENGTH) % 7 + 1
+    changed = ids.clone()
+    changed[0, 0] = 9
+    for place in range(len(_arguments(wrapping, ids))):
+        rows.clear()
+        with undisturbed(), replaced(layers[-1], note):
+            for one in (ids, ids, changed):
+                _called(wrapping, place, one)
+        if len(rows) == 3 and all(one.shape[:2] == ids.shape for one in rows):
+            moved = _differs(*rows[1:])
+            is_random = bool(_differs(*rows[:2]).any())
+            return not is_random and bool(moved[1:, 0].any()) and not moved[0, 1:].any()
+    return False
 
 
 def _failure_of_shapes(wrapping: Wrapping) -> str:
