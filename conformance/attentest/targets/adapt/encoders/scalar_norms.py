@@ -1,6 +1,6 @@
 """Encoders whose norms train one number for all columns: they are judged with one for each.
 
-The class needs nothing else of the suite: reproductions and written adapters contain its source.
+The class needs one function of the suite: reproductions and written adapters contain both sources.
 """
 
 import inspect
@@ -11,7 +11,12 @@ from torch import nn
 from attentest.targets.adapt.code import Code
 from attentest.targets.adapt.parameters.building import DISTINCT
 from attentest.targets.adapt.wrappers.wrapper import WIDTH, Wrapper
-from attentest.targets.models.tables.single_numbers import SAID, scalar_norms
+from attentest.targets.models.tables.single_numbers import (
+    IN_COLUMNS_SOURCE,
+    SAID,
+    in_columns,
+    scalar_norms,
+)
 
 
 class InColumns(nn.Module):
@@ -19,25 +24,20 @@ class InColumns(nn.Module):
 
     def __init__(self, module: nn.Module, width: int, *, kind: str) -> None:
         super().__init__()
-        self.module, self.width = module, width
-        for norm in module.modules():
-            if type(norm).__name__ == kind:
-                for name, one in list(norm.named_parameters(recurse=False)):
-                    rows = one.detach().reshape(-1)[:1].repeat(width)
-                    setattr(norm, name, nn.Parameter(rows, one.requires_grad))
+        self.module = in_columns(module, width, kind)
 
     def forward(self, *args: Any, **named: Any) -> Any:
         """Return what the stack returns."""
         return self.module(*args, **named)
 
 
-IN_COLUMNS_SOURCE = "\n".join(
-    ["from typing import Any", "", "from torch import nn", "", "", inspect.getsource(InColumns)]
+SOURCE = "\n".join(
+    ["from typing import Any", "", IN_COLUMNS_SOURCE, "", inspect.getsource(InColumns)]
 )
 """The class as code of its own, for a reproduction or a written adapter."""
 
 
-def in_columns(code: Code) -> Code:
+def with_columns(code: Code) -> Code:
     """Return the stack `code` with a number for each column in norms that hold one for all.
 
     Itself where it has no such norms, or where they are none by their numbers, as a scale norm.
@@ -46,4 +46,4 @@ def in_columns(code: Code) -> Code:
     if not kind:
         return code
     options = {"kind": kind}
-    return code.wrapped(Wrapper(InColumns, IN_COLUMNS_SOURCE, WIDTH, SAID.format(kind), options))
+    return code.wrapped(Wrapper(InColumns, SOURCE, WIDTH, SAID.format(kind), options))

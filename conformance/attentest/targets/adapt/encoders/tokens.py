@@ -31,7 +31,7 @@ from attentest.targets.adapt.encoders.mixing import Mixed, demand_separate_sampl
 from attentest.targets.adapt.encoders.pooling import pooling_of
 from attentest.targets.adapt.encoders.rows.reading import OfImages, of_images, of_rows
 from attentest.targets.adapt.encoders.rows.shapes import takes_images
-from attentest.targets.adapt.encoders.scalar_norms import in_columns
+from attentest.targets.adapt.encoders.scalar_norms import with_columns
 from attentest.targets.adapt.encoders.seen import Uncalled
 from attentest.targets.adapt.encoders.shared_layers import (
     has_one_attention,
@@ -68,7 +68,7 @@ def stack_of(thing: Any, reading: Reading, name: str) -> Code | None:
     Raises Unclear where its layers cannot be called.
     """
     found = token_encoder(thing, reading, name) or token_decoder(thing, reading, name)
-    return found if found is None or reading.strict else in_columns(found)
+    return found if found is None or reading.strict else with_columns(found)
 
 
 def token_encoder(thing: Any, reading: Reading, name: str = "") -> Code | None:
