@@ -81,9 +81,9 @@ def test_encoder_of_images_that_attends_over_the_batch_is_asked_about(tmp_path):
 def test_encoder_of_sequences_first_has_its_positions_there(tmp_path):
     source = TEXTS.replace(FIRST, "batch_first=False")
     source = source.replace(PLACES, "self.places(torch.arange(len(ids)))[:, None]")
-    with pytest.raises(Unclear) as question:
-        adapted(tmp_path, "BERT", source)
-    assert "mixes the samples" not in str(question.value)
+    backend = adapted(tmp_path, "BERT", source)
+    assert any("takes ids (L, B)" in one for one in backend.assumed)
+    assert not broken(backend, "encoder.formula")
 
 
 def test_encoder_that_is_random_mixes_nothing(tmp_path):
