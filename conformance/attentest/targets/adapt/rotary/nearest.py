@@ -1,7 +1,7 @@
 """The choices of rotary positions that are taken as meant where none gives the numbers of code.
 
 Among many options one always comes a little closer than the others by chance, and to take it would
-name the wrong line: a base that nobody wrote differs in the frequencies.
+name the wrong line: a base that the code does not have differs in the frequencies.
 """
 
 from collections.abc import Callable, Sequence
