@@ -4,12 +4,14 @@ A backend that changes any of it is reported, and the suite's own code, which ru
 process, is not affected.
 """
 
+import copyreg
 import gc
 import os
 import random
 import signal
 import sys
 import warnings
+from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from importlib import import_module
@@ -67,6 +69,20 @@ def collect_rarely() -> None:
     """
     gc.freeze()
     gc.set_threshold(_COLLECT_AFTER)
+
+
+def copy_modules_faster() -> None:
+    """Let `copy` and `pickle` take an OrderedDict apart without a search for its slots.
+
+    Python repeats that search for each of them, as a class of its own cannot hold the result. A
+    module of torch has ten: that is a third of the time of its deep copy.
+    """
+    copyreg.pickle(OrderedDict, _taken_apart)
+
+
+def _taken_apart(one: OrderedDict[Any, Any]) -> tuple[Any, ...]:
+    """Return what `OrderedDict.__reduce__` returns."""
+    return OrderedDict, (), vars(one) or None, None, iter(one.items())
 
 
 def advance_random_states() -> dict[str, Any]:

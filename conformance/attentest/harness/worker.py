@@ -20,7 +20,7 @@ from attentest.harness import messages
 from attentest.harness.compiler import postpone_compiler
 from attentest.harness.family import Family
 from attentest.harness.messages import Methods
-from attentest.harness.process_state import collect_rarely
+from attentest.harness.process_state import collect_rarely, copy_modules_faster
 from attentest.harness.starting import MARK
 
 _SET_CHILD_SUBREAPER = 36
@@ -65,6 +65,7 @@ def main(module: str) -> None:
     """Answer by the METHODS of `module`."""
     adopt_orphans()
     collect_rarely()  # imports make many objects, and all of them stay
+    copy_modules_faster()
     postpone_compiler()
     serve(import_module(module).METHODS)
 
