@@ -33,6 +33,7 @@ _DOUBTFUL = (
     "=doubled-exponent",
     "embeddings and positions of ",
     "hides no padding",
+    "its default, hides later positions only where",
     "gets a mask of later tokens",
     "assumed the choices of ",
     "as measured, though ",

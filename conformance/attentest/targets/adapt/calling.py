@@ -86,7 +86,7 @@ def adapter_of(code: Code, reading: Reading) -> tuple[Probe, Adapter, list[str]]
     adapter, alone = without_own_mask(code.name, probe, adapter, reading)
     adapter, said = _masked(probe, adapter, code, reading, keys)
     demand_default_object(code.name, probe, adapter)
-    adapter, always = always_given(probe, adapter)
+    adapter, always = always_given(code, probe, adapter, reading)
     said += [*alone, *always, *needed_masks(adapter)]
     said += demand_sum(code.name, probe, adapter)
     if carried.repeated:

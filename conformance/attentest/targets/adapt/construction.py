@@ -159,8 +159,8 @@ class Construction:
         said = [self.remark] * bool(self.remark)
         said += one_for_all(self.shared * (not self.has_one_layer))
         said += one_for_heads(self.heads, self.heads_axis, self.outputs)
+        said += said_of(self.fillings)
         for own, one in self.fillings.items():
-            said += said_of(own, one)
             part = one.value
             if not isinstance(part, Construction):
                 continue
@@ -253,8 +253,8 @@ def construction(thing: Callable[..., Any], component: str, reading: Reading) ->
         name = part.__name__
         read[own] = Filling(f"{name}({inner[own].words})", inner[own], inner[own].known)
         unknown.remove(own)
-    for own, made in parts.classes_given(thing, component, unknown).items():
-        read[own] = fixed(made)
+    for own, made in parts.values_given(thing, component, unknown).items():
+        read[own] = made
         unknown.remove(own)
     numbers = sizes_known(one for own, one in read.items() if own not in inner)
     for own, said in sizes_by_name_or_use(thing, component, unknown, numbers).items():

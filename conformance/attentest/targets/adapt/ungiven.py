@@ -11,12 +11,13 @@ from torch import Tensor
 
 from attentest.targets.adapt import masks
 from attentest.targets.adapt.adapter import Adapter
+from attentest.targets.adapt.advice.causal_switches import switches_on
 from attentest.targets.adapt.advice.own_order import mask_for_order
 from attentest.targets.adapt.code import Code
 from attentest.targets.adapt.components import squashed
 from attentest.targets.adapt.names import EPSILON, KEY_WIDTH, MASKS, OFF, words
 from attentest.targets.adapt.probing import Probe, keys_of
-from attentest.targets.adapt.reading import Contrary
+from attentest.targets.adapt.reading import Contrary, Reading
 
 MOST = 4
 """The largest number of arguments that are named; more are counted."""
@@ -140,20 +141,32 @@ def demand_default_object(name: str, probe: Probe, adapter: Adapter) -> None:
         )
 
 
-def always_given(probe: Probe, adapter: Adapter) -> tuple[Adapter, list[str]]:
+def always_given(
+    code: Code, probe: Probe, adapter: Adapter, reading: Reading
+) -> tuple[Adapter, list[str]]:
     """Return `adapter` with a mask that is always given, where a call without one has another.
 
-    It has no default, and None hides later positions.
+    It has no default, and None hides later positions; or a switch that does is on by default.
     """
     own = mask_for_order(probe, adapter)
-    if not own or adapter.signature.parameters[own].default is not inspect.Parameter.empty:
+    if not own:
         return adapter, []
-    return replace(adapter, needs_mask=(*adapter.needs_mask, own)), [_ALWAYS.format(own)]
+    said = _ALWAYS.format(own)
+    if adapter.signature.parameters[own].default is not inspect.Parameter.empty:
+        switches = [] if reading.strict else switches_on(code, probe, adapter, reading)
+        if not switches:
+            return adapter, []
+        said = _SWITCHED.format(switches[0], own)
+    return replace(adapter, needs_mask=(*adapter.needs_mask, own)), [said]
 
 
 _ALWAYS = (
     "assumed that every call gives {}, which has no default: None in its place hides later "
     "positions"
+)
+_SWITCHED = (
+    "assumed that {}=True, its default, hides later positions only where no {} is given, on "
+    "purpose, and judged with a mask in every call: if both are to hide, this is a mistake"
 )
 
 

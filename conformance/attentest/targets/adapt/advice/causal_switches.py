@@ -15,6 +15,7 @@ from torch import Tensor, nn
 
 from attentest.targets.adapt.adapter import Adapter
 from attentest.targets.adapt.advice.causal_words import demand_documented
+from attentest.targets.adapt.advice.own_order import mask_for_order
 from attentest.targets.adapt.code import Code
 from attentest.targets.adapt.fillings import fixed
 from attentest.targets.adapt.probing import SEQUENCES, SIZES, Given, Probe, undisturbed
@@ -50,9 +51,9 @@ def demand_order(code: Code, probe: Probe, adapter: Adapter, reading: Reading) -
 
 def _demand_effect(code: Code, probe: Probe, adapter: Adapter, reading: Reading) -> None:
     """Raise Unclear where a switch is on by default, and later positions are seen."""
-    asked = [adapter.signature, *_constructor(code, probe)]
-    turned = {*reading.given, *(code.construction.fillings if code.construction else ())}
-    on = [own for one in asked for own in _switches(one, True) if own not in turned]
+    on = switches_on(code, probe, adapter, reading)
+    if on and mask_for_order(probe, replace(adapter, needs_mask=())):
+        return  # they are hidden without the mask that every call gets here
     if on and (place := _other_place(probe, adapter, probe, adapter)):
         raise Uncovered(
             f"{code.name} is read with {on[0]}=True, its default, and its output at position "
@@ -61,6 +62,13 @@ def _demand_effect(code: Code, probe: Probe, adapter: Adapter, reading: Reading)
             f"attention_causality=built-in (in Python: choices={{'attention_causality': "
             f"'built-in'}}) judges it as causal, and --choice attention_causality=by-mask as it is."
         )
+
+
+def switches_on(code: Code, probe: Probe, adapter: Adapter, reading: Reading) -> list[str]:
+    """Return the switches about the order of positions that are on by default, and not given."""
+    asked = [adapter.signature, *_constructor(code, probe)]
+    turned = {*reading.given, *(code.construction.fillings if code.construction else ())}
+    return [own for one in asked for own in _switches(one, True) if own not in turned]
 
 
 def _constructor(code: Code, probe: Probe) -> list[inspect.Signature]:

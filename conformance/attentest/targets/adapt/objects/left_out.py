@@ -12,6 +12,9 @@ from attentest.targets.adapt.fillings import ONE_HEAD, Filling
 from attentest.targets.adapt.names import NORM_FACTORIES, words
 from attentest.targets.adapt.probing import SIZES, undisturbed
 
+LINEAR = "torch.nn.Linear"
+"""The class of the linear maps that a constructor takes as modules."""
+
 LEFT_OUT = Filling("torch.nn.Identity()", lambda sizes: nn.Identity())
 """The filling of an argument that carries the sublayer behind a norm: there is none."""
 
@@ -64,7 +67,16 @@ def makes_norms(parameter: inspect.Parameter) -> bool:
     return squashed(parameter.name) in NORM_FACTORIES and parameter.annotation not in (str, "str")
 
 
-def said_of(own: str, filling: Filling) -> Iterator[str]:
+def said_of(fillings: Mapping[str, Filling]) -> Iterator[str]:
+    """Yield the assumptions about modules that a constructor takes, and classes of these."""
+    maps = [own for own, one in fillings.items() if one.code.startswith(LINEAR)]
+    if maps:
+        yield f"assumed that {' and '.join(maps)} are linear maps, and judged with {LINEAR}"
+    for own, one in fillings.items():
+        yield from _said_of_norms(own, one)
+
+
+def _said_of_norms(own: str, filling: Filling) -> Iterator[str]:
     """Yield the assumption about the argument `own` of a norm, or of what holds norms."""
     if filling.words == nn.LayerNorm.__name__ and squashed(own) in NORM_FACTORIES:
         yield f"assumed that {own} makes norms, and judged with torch.nn.LayerNorm"

@@ -3,19 +3,20 @@
 import inspect
 import re
 import sys
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import partial
 from typing import Any, Literal, get_origin
 
 from torch import nn
 
 from attentest.targets.adapt.components import component_named, part_named, squashed
-from attentest.targets.adapt.fillings import is_required
-from attentest.targets.adapt.names import SIZES
-from attentest.targets.adapt.objects.left_out import makes_norms
+from attentest.targets.adapt.fillings import Filling, fixed, head_width, is_required, key_heads
+from attentest.targets.adapt.names import SIZES, words
+from attentest.targets.adapt.objects.left_out import LINEAR, makes_norms
 from attentest.targets.adapt.objects.settings import is_configuration
 from attentest.targets.neighbours import classes_near, is_same_code, modules_near
 from attentest.targets.signatures import constructor_arguments
+from attentest_spec import Sizes
 
 
 def parts_of(
@@ -57,24 +58,105 @@ def class_given(thing: Callable[..., Any], parameter: inspect.Parameter, value: 
     return None
 
 
-def classes_given(
+def values_given(
     thing: Callable[..., Any], component: str, unknown: Collection[str]
-) -> dict[str, type[nn.Module]]:
-    """Return the class that each of the `unknown` arguments gets: of norms, or of a part near by.
+) -> dict[str, Filling]:
+    """Return what each of the `unknown` arguments gets: a class of norms or of a part, or a map.
 
-    Such an argument is called after its part, `attention_cls`. Where several classes may be meant,
-    none is.
+    An argument for a class is called after its part, `attention_cls`. Where several classes may be
+    meant, none is.
     """
     arguments = constructor_arguments(thing)
-    found: dict[str, type[nn.Module]] = {}
+    found: dict[str, Filling] = {}
     for own in unknown:
         stem = _OF_CLASS.match(own)
         if makes_norms(arguments[own]):
-            found[own] = nn.LayerNorm
+            found[own] = fixed(nn.LayerNorm)
         elif stem and arguments[own].annotation not in (str, "str"):
             made = [one for one in _near(thing, component, stem[1]) if not _is_abstract(one)]
-            found |= {own: made[0]} if len(made) == 1 else {}
-    return found
+            found |= {own: fixed(made[0])} if len(made) == 1 else {}
+    return found | _linear_maps({own: arguments[own] for own in {*unknown} - {*found}})
+
+
+def _linear_maps(arguments: Mapping[str, inspect.Parameter]) -> dict[str, Filling]:
+    """Return the maps of those `arguments` that are all of attention, or of a network.
+
+    Their annotation says that they are modules; none for a few of them.
+    """
+    own = {squashed(name): name for name, one in arguments.items() if _is_module(one.annotation)}
+    for needed in (_OF_ATTENTION, _OF_A_GATED_NETWORK, _OF_A_NETWORK):
+        found = {own[name]: one for names, one in needed.items() for name in names if name in own}
+        if len(found) == len(needed):
+            return found
+    return {}
+
+
+def _is_module(annotation: Any) -> bool:
+    """Say whether an annotation, or its text, is the class of any module, or of linear maps."""
+    is_text = isinstance(annotation, str)
+    return annotation in (nn.Module, nn.Linear) or (is_text and annotation in _MODULES)
+
+
+_MODULES = ("nn.Module", "Module", "nn.Linear", "Linear", "torch.nn.Module", "torch.nn.Linear")
+
+
+def _keys_width(sizes: Sizes) -> int:
+    return key_heads(sizes) * head_width(sizes)
+
+
+def _model_width(sizes: Sizes) -> int:
+    return sizes.d_model
+
+
+def _inner_width(sizes: Sizes) -> int:
+    return sizes.d_ff
+
+
+_CODE: Mapping[Callable[[Sizes], int], str] = {
+    _model_width: "sizes.d_model",
+    _inner_width: "sizes.d_ff",
+    _keys_width: "(sizes.kv_heads or sizes.heads) * head_width(sizes)",
+}
+"""The expression for each of the widths."""
+
+
+def _linear(
+    given: Callable[[Sizes], int],
+    made: Callable[[Sizes], int],
+    *settled: str,
+    bias: bool = True,
+) -> Filling:
+    """Return the linear map between two widths, with a bias where Vaswani et al. (2017) have it."""
+    columns = f"{_CODE[given]}, {_CODE[made]}{', bias=False' * (not bias)}"
+    return Filling(
+        f"{LINEAR}({columns.replace('sizes.', '')})",
+        lambda sizes: nn.Linear(given(sizes), made(sizes), bias),
+        frozenset(settled),
+        f"{LINEAR}({columns})",
+    )
+
+
+_SQUARE = _linear(_model_width, _model_width, "d_model", bias=False)
+_NARROWER = _linear(_model_width, _keys_width, "d_model", "kv_heads", bias=False)
+_UP = _linear(_model_width, _inner_width, "d_model", "d_ff")
+_DOWN = _linear(_inner_width, _model_width, "d_model", "d_ff")
+
+_OF_ATTENTION = {
+    words("qproj queryproj wq qlinear querylinear"): _SQUARE,
+    words("kproj keyproj wk klinear keylinear"): _NARROWER,
+    words("vproj valueproj wv vlinear valuelinear"): _NARROWER,
+    words("outputproj outproj oproj wo outlinear outputlinear"): _SQUARE,
+}
+_OF_A_GATED_NETWORK = {
+    words("gateproj w1"): _UP,
+    words("downproj w2"): _DOWN,
+    words("upproj w3"): _UP,
+}
+_OF_A_NETWORK = {
+    words("fc1 linear1 lin1 w1 upproj inproj gateproj"): _UP,
+    words("fc2 linear2 lin2 w2 downproj outproj"): _DOWN,
+}
+"""The linear maps of attention and of networks, by the names of arguments that carry them."""
 
 
 _OF_CLASS = re.compile(r"(\w+?)_?(?:cls|class|type|factory|klass)$", re.IGNORECASE)
