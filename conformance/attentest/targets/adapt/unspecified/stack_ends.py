@@ -13,13 +13,75 @@ from attentest.targets.adapt.parameters.trials.open_choices import LOOSE
 from attentest_spec.setting import Floats
 
 _STACKS = ("encoder", "decoder")
+_LAYERS = ("encoder_layer", "decoder_layer")
 
 
 def scaled_or_combined(seen: Observed, component: str) -> str:
-    """Return what a stack does before, between or after its layers, "" for nothing."""
-    if component not in _STACKS or not seen.run.samples:
+    """Return what a stack does before, between or after its layers, "" for nothing.
+
+    Of a layer, it is what it does before its sublayers.
+    """
+    if component not in (*_STACKS, *_LAYERS) or not seen.run.samples:
         return ""
-    return _scaled(seen) or _combined(seen) or _added(seen)
+    if component in _LAYERS:
+        return _shifted(seen)
+    return _shifted(seen) or _repeated(seen) or _scaled(seen) or _combined(seen) or _added(seen)
+
+
+def _shifted(seen: Observed) -> str:
+    """Recognise a module that gets some columns of another position, as a token shift gives them.
+
+    The columns are those of the input, or of what the module before it returns.
+    """
+    before = seen.run.samples[0].inputs[0]
+    fired = {one.path: one for one in seen.run.fired}
+    for path in filter(None, seen.run.order):
+        one = fired.get(path)
+        if before is None or one is None or not one.inputs:
+            return ""
+        for own in (before, before.swapaxes(0, 1)):
+            if one.inputs[0].shape == own.shape and (columns := _moved(one.inputs[0], own)):
+                return (
+                    f"{columns} of {own.shape[-1]} columns that {path} gets are those of another "
+                    f"position, as a token shift moves them"
+                )
+        if one.inputs[0].shape != before.shape or one.output.shape != before.shape:
+            continue
+        before = one.output
+    return ""
+
+
+def _moved(entered: Floats, own: Floats) -> int:
+    """Return how many columns are those of the position before or behind; 0 if any is neither."""
+    moved = 0
+    for column in range(own.shape[-1]):
+        given, kept = entered[..., column], own[..., column]
+        if np.array_equal(given, kept):
+            continue
+        along = [axis for axis in range(2) if kept.shape[axis] > 1]
+        if not any(_is_moved(given.swapaxes(0, axis), kept.swapaxes(0, axis)) for axis in along):
+            return 0
+        moved += 1
+    return moved
+
+
+def _is_moved(given: Floats, kept: Floats) -> bool:
+    """Say whether rows are those before or behind them, whatever the first or the last one is."""
+    later, earlier = np.array_equal(given[1:], kept[:-1]), np.array_equal(given[:-1], kept[1:])
+    return later or earlier
+
+
+def _repeated(seen: Observed) -> str:
+    """Recognise a stack that calls each of its layers several times."""
+    layers = _layers(seen)
+    times = {seen.run.order.count(one.path) for one in layers}
+    number = times.pop() if len(times) == 1 else 1
+    if number < 2:
+        return ""
+    return (
+        f"it calls each of its {len(layers)} layers {number} times, as stacks do that share their "
+        f"parameters: the class of a layer can be judged alone"
+    )
 
 
 def _scaled(seen: Observed) -> str:
