@@ -240,7 +240,11 @@ def _files_around(home: ModuleType) -> Iterator[list[Path]]:
         return
     place = Path(file).resolve()
     root, _ = file_modules.importable(place)
-    above = [up.glob("*.py") for up in upwards(place.parent)]
+    folders = list(upwards(place.parent))
+    if root != place.parent and any(root.glob("*.dist-info")):  # of packages of others, too
+        root /= place.relative_to(root).parts[0]
+        folders = [up for up in folders if up.is_relative_to(root)]
+    above = [up.glob("*.py") for up in folders]
     for files in (place.parent.glob("*.py"), python_files(root), *above):
         yield sorted(one for one in files if one != place)
 

@@ -18,7 +18,7 @@ from attentest.targets.adapt.advice.dropped_masks import demand_kept_masks
 from attentest.targets.adapt.advice.meant_otherwise import demand_meant
 from attentest.targets.adapt.advice.other_activations import other_activation
 from attentest.targets.adapt.advice.own_order import hides_later, mask_as_a_flag, mask_for_order
-from attentest.targets.adapt.advice.plain_norms import rms_function
+from attentest.targets.adapt.advice.plain_norms import of_each_number, rms_function
 from attentest.targets.adapt.advice.shares import of_shares
 from attentest.targets.adapt.code import Code
 from attentest.targets.adapt.encoders.idle_norms import gives, without_norm
@@ -162,7 +162,7 @@ def _of_numbers(
     if not other and not any("epsilon" in one for one in declared):
         is_measured = found.observed or explained(findings) or not code.is_module
         other = other_epsilon(norm, known) if norm and is_measured else ""
-    other = other or rms_function(code.name, probe, adapter)
+    other = other or rms_function(code.name, probe, adapter) or of_each_number(probe, adapter)
     other = other or in_turn(code, adapter, found, known) or of_stack(found, code.component)
     if not other and explained(findings):
         if extra := in_use(found, adapter) or of_others(found, adapter):

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 
 from attentest.targets.adapt.adapter import Adapter
@@ -56,3 +57,21 @@ def rms_function(name: str, probe: Probe, adapter: Adapter) -> str:
     if not isinstance(output, Tensor) or not is_rms(Fired("", rows, to_array(output))):
         return ""
     return f"it {RMS}, which --as rms_norm judges"
+
+
+def of_each_number(probe: Probe, adapter: Adapter) -> str:
+    """Recognise code that works on each number by itself, as a dynamic tanh does."""
+    if adapter.component not in ("layer_norm", "rms_norm"):
+        return ""
+    given = probe.given(adapter)
+    x: Tensor = given["x"]
+    changed = x.clone()
+    changed[..., 0] = x[..., 0].square() + 1.0  # otherwise in each row
+    before, after = (probe.called(adapter, {**given, "x": one}) for one in (x, changed))
+    alone = all(isinstance(one, Tensor) and one.shape == x.shape for one in (before, after))
+    if not alone or not torch.equal(before[..., 1:], after[..., 1:]):
+        return ""
+    return (
+        "it works on each number by itself, whatever the others of its row are: that is no norm, "
+        "or its division is missing"
+    )

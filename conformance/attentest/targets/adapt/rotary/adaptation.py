@@ -16,6 +16,7 @@ from attentest.targets.adapt.components import squashed
 from attentest.targets.adapt.layouts import documented_layout
 from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.adapt.reading import OBJECT, Reading, Unclear
+from attentest.targets.adapt.rotary.angles import demand_even_angles
 from attentest.targets.adapt.rotary.forms import LAYOUTS, Form, Maker, is_method
 from attentest.targets.adapt.rotary.longer import demand_same_beyond
 from attentest.targets.adapt.rotary.measuring import SIZES, Shown, kinds, precisions, shown
@@ -119,6 +120,7 @@ def adapt_rotary(
     best = found[0]
     if best.wrong and not (reading.anyway or reading.choices):
         _ask_for_scaling(own, best)
+        demand_even_angles(own, best.form)
     if best.wrong and not (best.sure or reading.anyway or reading.choices):
         raise Unclear(
             f"{own} turns x by no listed convention, and its first token is not as it was: whether "
