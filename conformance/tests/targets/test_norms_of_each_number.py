@@ -38,6 +38,8 @@ def test_numbers_that_are_changed_one_by_one_are_asked_about(tmp_path: Path, wro
         ("x.mean(-1", "x.mean(1"),
         ("centred.square().mean(-1", "centred.square().mean(1"),
         ("centred /", "x /"),
+        ("-1, keepdim", "1, keepdim"),
+        ("-1, keepdim", "0, keepdim"),
     ],
 )
 def test_wrong_norms_are_judged_or_asked_about_otherwise(
