@@ -51,21 +51,32 @@ class _Answer:
         return _difference(shorter.states, rows) <= _SAME
 
 
-def pooling_of(wrapping: Wrapping, pad: int) -> str:
+def pooling_of(wrapping: Wrapping, pad: int, *, heads: bool = True) -> str:
     """Return what is said of what a class makes of the output of its layers.
 
     `wrapping` is all of the class. Padding is said to change its output only where the layers hide
-    it, and where the output has the same shape with more of it.
+    it, and where the output has the same shape with more of it. Nothing is said of a class without
+    `heads` that returns a row for each token: its numbers are compared.
     """
     said = UNJUDGED.format(wrapping.name)
     try:
         with undisturbed():
             _randomise(wrapping.module)
+            if not heads and not _pools(wrapping, pad):
+                return ""
             if _scores_by_later(wrapping, pad):
                 return f"{said}, {_SCORES}"
             return PADS_COUNTED.format(wrapping.name) if _counts(wrapping, pad) else said
     except Unclear:  # nothing says what to give for its other arguments
         return said
+
+
+def _pools(wrapping: Wrapping, pad: int) -> bool:
+    """Say whether the output has another shape than what the last layer returns."""
+    ids = _ids(wrapping.sizes.source_vocabulary, pad)
+    answers = (_answer(wrapping, one) for one in _calls(wrapping, ids, LENGTH))
+    seen = next((one for one in answers if one is not None), None)
+    return seen is not None and {*seen.output.shape[:2]} != {*seen.states.shape[:2]}
 
 
 def _scores_by_later(wrapping: Wrapping, pad: int) -> bool:

@@ -339,7 +339,7 @@ class _Found:
             ),
             inner=inner,
             entering=partial(self.entering, name) if self.tables else None,
-            leaving=partial(self._leaving, name) if self.tables and self._has_heads else None,
+            leaving=partial(self._leaving, name) if self.tables else None,
         )
 
     def _mixed(self, name: str) -> list[str]:
@@ -368,7 +368,7 @@ class _Found:
             whole = self.built(Inner.around(self.sizes)).double().eval()
         pads = "source_pad" in self.built.known
         wrapping = Wrapping(name, whole, self.sizes, self.component, "", self.path, pads)
-        return pooling_of(wrapping, self.sizes.source_pad if pads else 0)
+        return pooling_of(wrapping, self.sizes.source_pad if pads else 0, heads=self._has_heads)
 
     @property
     def _has_heads(self) -> bool:
