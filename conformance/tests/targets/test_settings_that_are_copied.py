@@ -83,6 +83,15 @@ def test_settings_that_become_attributes_are_read(tmp_path: Path) -> None:
     assert broken(adapted(tmp_path, "SmallGPT", source), FORMULA) == []
 
 
+def test_settings_that_become_attributes_of_the_model_are_read(tmp_path: Path) -> None:
+    held = "        for name, one in cfg.items():\n            setattr(self, name, one)\n"
+    source = edited(SOURCE, ("        own = resolved(cfg)\n", held), ("Block(own)", "Block(cfg)"))
+    whole = source.partition("class SmallGPT")
+    for name in ("emb_dim", "n_layers", "vocab_size", "context_length"):
+        whole = (*whole[:2], whole[2].replace(f'own["{name}"]', f"self.{name}"))
+    assert broken(adapted(tmp_path, "SmallGPT", "".join(whole)), FORMULA) == []
+
+
 def test_settings_that_are_copied_excuse_no_mistake(tmp_path: Path) -> None:
     source = edited(SOURCE, ("self.head(self.norm(x))", "self.head(x)"))
     assert broken(adapted(tmp_path, "SmallGPT", source), "language_model.parameter-count", FORMULA)

@@ -141,9 +141,10 @@ def _required(failure: Exception) -> list[str]:
     These are arguments, or fields of a copy of the settings: `dict(settings)` has those that it is
     handed, and is read later.
     """
-    if isinstance(failure, KeyError | AttributeError):
-        named = failure.args[:1] if isinstance(failure, KeyError) else (failure.name,)
-        return [one for one in named if isinstance(one, str) and one.isidentifier()]
+    if isinstance(failure, KeyError):
+        return [one for one in failure.args if isinstance(one, str) and one.isidentifier()]
+    if isinstance(failure, AttributeError):
+        return re.findall(r"has no attribute '([a-z]\w*)'", str(failure))
     _, required, names = str(failure).partition(" required ")
     return re.findall(r"'(\w+)'", names) if required else []
 
