@@ -29,6 +29,7 @@ _DOUBTFUL = (
     "held and not used",
     "no norm follows the last layer",
     "which changes with padding",
+    "makes of the output of its layers",
     "it computes ",
     "=doubled-exponent",
     "embeddings and positions of ",
@@ -43,7 +44,6 @@ _DOUBTFUL = (
     "assumed that the pad id of ",
     "is a mask of padding: ",
     "embedding_scale=none",
-    "makes of the output of its layers",
 )
 """Words of the assumptions that are listed first, the likeliest mistakes before the others."""
 

@@ -2,6 +2,7 @@
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping
+from copy import copy
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -348,7 +349,8 @@ def inputs_of(call: Call, tokens: Tensor, model: nn.Module | None = None) -> dic
 
     A mask that is required may have the type of the parameters of the `model`.
     """
-    inputs = {call.tokens: tokens.T if call.sequence_first else tokens, **call.fixed}
+    fixed = {own: copy(value) for own, value in call.fixed.items()}  # a call may fill a list
+    inputs = {call.tokens: tokens.T if call.sequence_first else tokens, **fixed}
     if call.labels:
         inputs[call.labels] = inputs[call.tokens]
     if call.required:

@@ -25,6 +25,7 @@ from attentest.targets.language_models.calls.labels import (
     apart_without_labels,
     may_hide_with_labels,
 )
+from attentest.targets.language_models.calls.layer_caches import with_no_caches
 from attentest.targets.language_models.calls.positions import with_positions
 from attentest.targets.language_models.calls.training import with_switch, with_training
 from attentest.targets.language_models.construction.building import PROBE, Build, Building, building
@@ -110,6 +111,8 @@ def called(
         try:
             call = fitted(model, arguments, name)
         except Unclear as question:
+            if (listed := with_no_caches(model, arguments, name)) is not None:
+                return built, listed[0], with_training(model, listed[1])
             if (ready := with_set_up(built, thing)) is not None:
                 return called(thing, name, reading, lambda *_: ready)
             ordered = with_order(model, arguments.plain, reading.given)

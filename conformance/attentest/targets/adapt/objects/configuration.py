@@ -77,6 +77,15 @@ class Fields(Generic[F]):
         self.by_key = self.unpacked = True
         return list(dict.fromkeys((*self.found, *self.handed)))
 
+    def items(self) -> list[tuple[str, Any]]:
+        """Return the fields with their values, as a dictionary does."""
+        return [(name, self[name]) for name in self.keys()]
+
+    def copy(self) -> "Fields[F]":
+        """Return itself, as `copy.copy` does of it."""
+        self.by_key = True
+        return self
+
     def _read(self, name: str, error: type[Exception]) -> Any:
         filling = self.fill(name)
         if filling is None and name in self.unknown:
@@ -118,7 +127,7 @@ def fields_read(
         except Exception as failure:  # code that a user wrote may raise anything: reported later
             named = failure.args[0] if isinstance(failure, LookupError | AttributeError) else ""
             fields.lacking = named if named in fields.missing else ""
-            if fields.unpacked and isinstance(failure, TypeError):
+            if fields.unpacked:
                 required = [one for one in _required(failure) if one not in handed]
         if fields.found.keys() <= known.keys() and not required:
             return fields
@@ -126,8 +135,16 @@ def fields_read(
         known |= fields.found
 
 
-def _required(failure: TypeError) -> list[str]:
-    """Return the arguments without which a call fails, as its error lists them."""
+def _required(failure: Exception) -> list[str]:
+    """Return the names without which a call fails, as its error says them.
+
+    These are arguments, or fields of a copy of the settings: `dict(settings)` has those that it is
+    handed, and is read later.
+    """
+    if isinstance(failure, KeyError):
+        return [one for one in failure.args if isinstance(one, str) and one.isidentifier()]
+    if isinstance(failure, AttributeError):
+        return re.findall(r"has no attribute '([a-z]\w*)'", str(failure))
     _, required, names = str(failure).partition(" required ")
     return re.findall(r"'(\w+)'", names) if required else []
 

@@ -3,10 +3,10 @@
 import ast
 import inspect
 import re
-import sys
 import typing
 from collections.abc import Iterator, Mapping
 from enum import EnumMeta
+from types import ModuleType
 from typing import Any
 
 from torch import nn
@@ -88,13 +88,23 @@ def value_unread(thing: Any, own: str, parameter: inspect.Parameter, top: Any) -
     """
     if parameter.default is not inspect.Parameter.empty:
         return None
-    if only_stored(thing, own):
+    if only_stored(thing, own) and not _reads_field(top, thing, own):
         return "None"
     source = source_of(inspect.getmodule(top))
     if thing is top or re.search(rf"\.{own}\b|[\"']{own}[\"']", source):
         return None
     counted = parameter.annotation in (int, "int") and _TRAINING.search(own.lower())
     return "1" if counted else _UNREAD.get(parameter.annotation)
+
+
+def _reads_field(top: Any, settings: Any, own: str) -> bool:
+    """Say whether the files of `top` and of its parts read the field `own` of a settings class."""
+    if not inspect.isclass(settings) or issubclass(settings, nn.Module):
+        return False
+    defined = source_of(settings)
+    read = re.compile(rf"\.{own}\b|[\"']{own}[\"']")
+    sources = (source_of(home).replace(defined, "") for home in _homes(top))
+    return any(map(read.search, sources))
 
 
 _TRAINING = re.compile(
@@ -121,18 +131,11 @@ def _words_of_parts(top: Any, own: str) -> dict[str, None]:
 
     The default of an argument with that name comes first, and then what their files compare.
     """
-    found: dict[str, None] = {}
-    seen, left = set[str](), [inspect.getmodule(top)]
-    for _ in range(_DEEPEST):
-        held = [one for home in left for one in vars(home).values() if inspect.isclass(one)]
-        parts = [one for one in held if issubclass(one, nn.Module) and one.__module__ not in seen]
-        parts = [one for one in parts if one.__module__.partition(".")[0] != "torch"]
-        for one in parts:
-            default = getattr(constructor_arguments(one).get(own), "default", None)
-            found |= {default: None} if isinstance(default, str) else {}
-        seen |= {one.__module__ for one in parts}
-        left = list(dict.fromkeys(filter(None, map(inspect.getmodule, parts))))
-    homes = [sys.modules.get(name) for name in sorted(seen)]
+    homes = _homes(top)
+    held = [one for home in homes for one in vars(home).values() if inspect.isclass(one)]
+    parts = [one for one in held if issubclass(one, nn.Module) and _is_own(one)]
+    defaults = [getattr(constructor_arguments(one).get(own), "default", None) for one in parts]
+    found = dict.fromkeys(one for one in defaults if isinstance(one, str))
     compared = (word for home in homes for word in _compared(home, own))
     keys = sorted(
         (word for home in homes for word in _keys(home, own)),
@@ -158,6 +161,20 @@ def _keys(home: Any, own: str) -> Iterator[str]:
         held = getattr(home, table, None)
         if name == own and isinstance(held, Mapping):
             yield from (one for one in held if isinstance(one, str))
+
+
+def _homes(top: Any) -> list[ModuleType]:
+    """Return the modules of `top` and of the classes that its parts are made of."""
+    found = dict.fromkeys(filter(None, [inspect.getmodule(top)]))
+    for _ in range(_DEEPEST):
+        held = [one for home in found for one in vars(home).values() if inspect.isclass(one)]
+        parts = [one for one in held if issubclass(one, nn.Module) and _is_own(one)]
+        found |= dict.fromkeys(filter(None, map(inspect.getmodule, parts)))
+    return list(found)
+
+
+def _is_own(part: type) -> bool:
+    return part.__module__.partition(".")[0] != "torch"
 
 
 _DEEPEST = 4

@@ -20,7 +20,10 @@ from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.language_models.construction.code import may_be_none, only_stored
 from attentest.targets.language_models.construction.rounded_tables import with_whole_rows
 from attentest.targets.language_models.construction.uses import HEAD_WIDTH
-from attentest.targets.language_models.construction.written_fields import with_written
+from attentest.targets.language_models.construction.written_fields import (
+    with_written,
+    with_written_factor,
+)
 from attentest.targets.models.configurations import Configurations
 from attentest.targets.models.size_names import sizes_named
 from attentest.targets.signatures import constructor_arguments
@@ -238,6 +241,8 @@ def other_values(
     yield from with_all_heads(thing, failures, space)
     yield from with_last_row_as_pad(failures, doubts)
     yield from with_pad_of_table(failures, space, doubts)
+    for one in [code for code, failure in failures[:2] if failure == NO_INNER]:
+        yield from with_written_factor(thing, one, tuple(doubts))
     yield from with_own_inner_width(failures)
     yield from with_one_width(thing, failures, space)
     yield from with_whole_rows(failures, space, doubts)

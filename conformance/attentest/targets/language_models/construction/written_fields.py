@@ -1,6 +1,7 @@
 """Fields and arguments that nothing says, with the values that the files around the model write."""
 
-from collections.abc import Callable, Collection, Mapping
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
 
 from attentest.targets.constants.written import value_written
@@ -42,3 +43,21 @@ def with_written(
         said += words
         code, missing = read(held)
     return code, missing, said
+
+
+_FACTORS = ("2", "3", "4", "8")
+"""Values of a field that is the factor of the inner width."""
+
+
+def with_written_factor(
+    thing: Any, expression: str, doubts: tuple[str, ...]
+) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Yield `expression` with the factor that a file writes in the place of the inner width.
+
+    With it come the `doubts`, and what is said of it.
+    """
+    for own in re.findall(r"\b(\w+)=sizes\.d_ff\b", expression):
+        codes, said = written(thing, [own])
+        if codes.get(own) in _FACTORS:
+            code = expression.replace(f"{own}=sizes.d_ff", f"{own}={codes[own]}")
+            yield code, (*doubts, *said)
