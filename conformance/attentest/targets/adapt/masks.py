@@ -119,7 +119,7 @@ def shaped_mask(keep: Tensor, like: Tensor, shape: str, fold: str) -> Sequence[T
     samples, heads, queries, _ = keep.shape
     if shape == "broadcast" and fold == "whole":
         return [keep]
-    if shape in ("per key", COLUMN):
+    if shape in ("per key", "column"):
         if heads != 1 or queries != 1:
             raise Unsupported("its mask cannot differ between queries or heads")
         row = keep[:, 0, 0].expand(len(like), -1)
