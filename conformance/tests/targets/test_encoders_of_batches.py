@@ -92,3 +92,29 @@ def test_argument_that_is_used_otherwise_is_no_batch(tmp_path, body):
     except Unclear:
         return
     assert not any("a dictionary" in one for one in backend.assumed)
+
+
+HANDED = (
+    WITHOUT
+    + """
+
+class Pairs(nn.Module):
+    def __init__(self, vocab_size, d_model, n_heads, n_layers, d_ff, max_len):
+        super().__init__()
+        self.reviews = Reviews(vocab_size, d_model, n_heads, n_layers, d_ff, max_len)
+        self.last = nn.Linear(2, 2)
+
+    def forward(self, batch):
+        return self.last(self.reviews(batch))
+"""
+)
+NAMED = edited(WITHOUT, (READ, f"held = batch\n        {READ.replace('batch', 'held')}"))
+
+
+@pytest.mark.parametrize(("name", "source"), [("Pairs", HANDED), ("Reviews", NAMED)])
+def test_batch_that_is_handed_on_or_renamed_is_read_by_its_items(tmp_path, name, source):
+    backend = adapted(tmp_path, name, source)
+    assert any("assumed that batch is a" in one for one in backend.assumed)
+    assert broken(backend, *CLAUSES) == []
+    wrong = edited(source, ("self.first(x + ", "self.first("))
+    assert broken(adapted(tmp_path, name, wrong), *CLAUSES)

@@ -92,3 +92,24 @@ def test_encoder_that_is_random_mixes_nothing(tmp_path):
     with pytest.raises(Unclear) as question:
         adapted(tmp_path, "BERT", source)
     assert "mixes the samples" not in str(question.value)
+
+
+ONE = """
+
+if __name__ == "__main__":
+    words, longest = 300, 12
+    ids, segments = torch.randint(words, size=[{}]), torch.zeros(longest, dtype=torch.long)
+    sample = torch.randint(high=words, size=[{}])
+    bert = BERT(words, 16, 2, 2, 32, longest)
+    print(bert(sample, segments).shape)
+"""
+
+
+@pytest.mark.parametrize(("size", "is_one"), [("longest,", True), ("4, longest", False)])
+def test_encoder_of_texts_that_its_file_calls_with_one_text_is_asked_about(tmp_path, size, is_one):
+    source = TEXTS.replace(FIRST, "batch_first=False") + ONE.format(size, size)
+    if is_one:
+        with pytest.raises(Unclear, match="mixes the samples of a batch"):
+            adapted(tmp_path, "BERT", source)
+    else:
+        assert broken(adapted(tmp_path, "BERT", source), "encoder.formula")

@@ -114,16 +114,16 @@ class Construction:
         return self._with_size("source_pad", number)
 
     def _with_size(self, size: str, number: int) -> "Construction":
-        found = {
-            own: fixed(number)
-            for own, one in self.fillings.items()
-            if one.settles == {size} and not isinstance(one.value, Construction)
-        }
+        left = {own: fixed(number) for own, one in self.constants.items() if one.settles == {size}}
+        sized = self.with_constants({**self.constants, **left}) if left else self
+        found: dict[str, Filling] = {}
         for own, one in self.fillings.items():
             if isinstance(part := one.value, Construction):
                 made = part._with_size(size, number)
                 found |= {own: _held(made)} if made is not part else {}
-        return dataclasses.replace(self, fillings={**self.fillings, **found}) if found else self
+            elif one.settles == {size}:
+                found[own] = fixed(number)
+        return dataclasses.replace(sized, fillings={**self.fillings, **found}) if found else sized
 
     def with_columns(self, number: int) -> "Iterator[Construction]":
         """Yield it with each argument that is a width as `number`, where several are."""

@@ -22,6 +22,9 @@ SHAPES = ("broadcast", "full", "per sample", "per key", "per pair", "samples las
 LENGTHS = ("lengths per query", "lengths")
 """The shapes of a number of keys in the place of a mask: the keys after so many are hidden."""
 
+COLUMN = "column"
+"""The shape (B, K, 1) of a mask, which is tried for an effect alone."""
+
 MEANINGS = ("keep", "blocks", "additive", "lengths")
 """The meanings of an entry of a mask."""
 
@@ -116,10 +119,11 @@ def shaped_mask(keep: Tensor, like: Tensor, shape: str, fold: str) -> Sequence[T
     samples, heads, queries, _ = keep.shape
     if shape == "broadcast" and fold == "whole":
         return [keep]
-    if shape == "per key":
+    if shape in ("per key", "column"):
         if heads != 1 or queries != 1:
             raise Unsupported("its mask cannot differ between queries or heads")
-        return [keep[:, 0, 0].expand(len(like), -1)]
+        row = keep[:, 0, 0].expand(len(like), -1)
+        return [row if shape == "per key" else row[..., None]]
     if shape == "per pair" and fold != "alone":
         if heads != 1 or samples != 1:
             raise Unsupported("its mask cannot differ between samples or heads")

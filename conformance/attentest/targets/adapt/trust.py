@@ -21,7 +21,7 @@ from attentest.targets.adapt.advice.own_order import hides_later, mask_as_a_flag
 from attentest.targets.adapt.advice.plain_norms import of_each_number, rms_function
 from attentest.targets.adapt.advice.shares import of_shares
 from attentest.targets.adapt.code import Code
-from attentest.targets.adapt.encoders.idle_norms import gives, without_norm
+from attentest.targets.adapt.encoders.idle_norms import gives, nothing_around, without_norm
 from attentest.targets.adapt.layouts import CHANNELS_FIRST, GRID
 from attentest.targets.adapt.parameters import routing
 from attentest.targets.adapt.parameters.found import FoundTable, Observed
@@ -358,12 +358,18 @@ def confirmed(
 
 
 def is_known_mistake(component: str, found: FoundTable, choices: Mapping[str, Value]) -> bool:
-    """Say whether one mistake of the catalogue gives the numbers of code under its map."""
-    seen = found.observed
+    """Say whether one mistake of the catalogue gives the numbers of code under its map.
+
+    So does a sublayer that has neither a path around it nor a norm.
+    """
+    seen, declared = found.observed, Choices.of(dict(choices))
     if seen is None or not found.table or not seen.run.samples:
         return False
     with probing.undisturbed():
-        return _catalogued(component, found.table, seen, Choices.of(dict(choices)))
+        bare = nothing_around(component, declared)
+        return any(gives(one, component, found.table, seen) for one in bare) or _catalogued(
+            component, found.table, seen, declared
+        )
 
 
 def _catalogued(component: str, table: Table, seen: Observed, declared: Choices) -> bool:

@@ -9,10 +9,14 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
+from attentest.targets.adapt.encoders.inputs.arguments import replaced_masks
 from attentest_spec import Backend
 
 _SENTENCE = (
     "assumed that {} is without effect on purpose: it has to be given to {}, and no code reads it"
+)
+_REPLACED = (
+    "assumed that {} is without effect on purpose: {} gives it another value before it reads it"
 )
 _LEFT = re.compile(
     r"self|cls|ctx|args|kwargs|_.*|unused.*|dummy.*|mode|name|layer_?(?:id|idx|number)"
@@ -57,7 +61,8 @@ def unread_arguments(thing: Callable[..., Any]) -> list[str]:
         for own in _unread(function)
         if not _is_shared(function, own, defined)
     )
-    return list(dict.fromkeys(found))
+    replaced = replaced_masks(vars(thing).get("forward")) if inspect.isclass(thing) else []
+    return list(dict.fromkeys([*found, *(_REPLACED.format(own, name) for own in replaced)]))
 
 
 _DEFINITIONS = (ast.FunctionDef, ast.ClassDef)

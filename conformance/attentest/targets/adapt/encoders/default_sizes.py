@@ -5,13 +5,16 @@ import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
+from operator import attrgetter
 from typing import Any
+
+from torch import nn
 
 from attentest.targets.adapt.components import squashed
 from attentest.targets.adapt.construction import Construction
 from attentest.targets.adapt.encoders.sizes.objects import with_vectors, with_vocabulary
 from attentest.targets.adapt.encoders.sizes.traces import leaves_no_trace
-from attentest.targets.adapt.fillings import SOME_CLASSES
+from attentest.targets.adapt.fillings import SOME_CLASSES, Filling
 from attentest.targets.adapt.names import WIDTH
 from attentest.targets.adapt.objects.compared_words import worded
 from attentest.targets.adapt.objects.literals import literals_near
@@ -109,7 +112,7 @@ def _built_of(thing: Any, component: str, reading: Reading) -> Construction:
     """
     try:
         found = buildable(varied(thing, component, reading))
-        return found if reading.strict else with_own_heads(found)
+        return found if reading.strict else with_own_heads(_with_rows_of_inputs(found))
     except Unclear as question:
         tried = [one for one in question.attempts if _is_of_words(one)]
         for attempt in [] if reading.strict else tried:
@@ -124,6 +127,31 @@ def _built_of(thing: Any, component: str, reading: Reading) -> Construction:
             if _is_built(vectors := with_vectors(built, attempt.given)):
                 return vectors
         raise
+
+
+_INPUTS = re.compile(r"(in|input|src)(dim|dims|size|width|features|channels)|ninp?(ut)?s?")
+"""Names of a width of inputs, which may be the number of their ids."""
+
+
+def _with_rows_of_inputs(built: Construction) -> Construction:
+    """Return `built` with the vocabulary for one of its widths, where a table has so many rows."""
+    widths = [own for own, one in built.fillings.items() if one.settles == {"d_model"} and one.code]
+    named = [own for own in widths if _INPUTS.fullmatch(squashed(own))]
+    if len(named) != 1 or len(widths) < 2 or _VOCABULARY in built.known:
+        return built
+    size, code = frozenset([_VOCABULARY]), f"sizes.{_VOCABULARY}"
+    filling = Filling(_VOCABULARY, attrgetter(_VOCABULARY), size, code)
+    made = replace(built, fillings={**built.fillings, named[0]: filling})
+    try:
+        with undisturbed():
+            tables = [one for one in made(DISTINCT).modules() if isinstance(one, nn.Embedding)]
+    except Exception:  # code that a user wrote may raise anything
+        return built
+    rows = DISTINCT.source_vocabulary, DISTINCT.d_model
+    if not any((one.num_embeddings, one.embedding_dim) == rows for one in tables):
+        return built
+    words = _IS_VOCABULARY.format(named[0])
+    return replace(made, remark="; ".join(filter(None, (built.remark, words))))
 
 
 _VOCABULARY = "source_vocabulary"

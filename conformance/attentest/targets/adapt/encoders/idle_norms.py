@@ -13,7 +13,7 @@ from torch import nn
 
 from attentest.analysis.diagnosis.variants import Variant
 from attentest.analysis.identify import Finding
-from attentest.faults import Fault
+from attentest.faults import Fault, faults
 from attentest.targets.adapt.parameters.found import FoundTable, Observed
 from attentest.targets.adapt.parameters.trials.mistaken import CLOSE, distance
 from attentest.targets.adapt.probing import undisturbed
@@ -27,6 +27,14 @@ _NAMES = {
 }
 _LAYERS = {"encoder": "encoder_layer", "decoder": "decoder_layer"}
 _STACKS = {*_NAMES, *_LAYERS}
+_WITHOUT_PATH = {
+    "encoder_layer": {
+        "self_attention": "encoder.no-skip-around-attention",
+        "feed_forward": "encoder.no-skip-around-feed-forward",
+    },
+    "decoder_layer": {"feed_forward": "decoder.no-skip-around-feed-forward"},
+}
+"""The mistakes of sublayers that have a norm, and no path around them."""
 
 
 def around_norm(component: str, found: FoundTable, findings: Mapping[str, Finding]) -> FoundTable:
@@ -154,6 +162,13 @@ def without_norm(component: str, declared: Choices) -> Iterator[Variant]:
         for other in ("", *_NAMES[layer]):
             if other != name:
                 yield Variant({}, (_fault(layer, name, other),), declared)
+
+
+def nothing_around(component: str, declared: Choices) -> Iterator[Variant]:
+    """Yield layers, or stacks of them, with neither a path around one sublayer nor a norm."""
+    layer = _LAYERS.get(component, component)
+    for name, slug in _WITHOUT_PATH.get(layer, {}).items():
+        yield Variant({}, (faults()[slug], _fault(layer, name, "")), declared)
 
 
 @cache

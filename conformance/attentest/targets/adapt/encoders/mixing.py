@@ -1,5 +1,6 @@
 """Encoders whose layers attend over the samples of a batch in the place of a sequence."""
 
+import ast
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
@@ -19,6 +20,7 @@ from attentest.targets.adapt.encoders.wrapping import Wrapping
 from attentest.targets.adapt.layouts import layouts, sequence_first
 from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.adapt.reading import Reading, Unclear
+from attentest.targets.neighbours import bodies_naming
 
 _SAMPLES, _LENGTH = 3, 5
 _NEAR = 1e-4
@@ -100,7 +102,8 @@ def as_called(backend: Any, stack: Code | None, reading: Reading) -> Any:
         texts = [one for one in stack.said if one == _TEXTS.format(stack.name)]
         return replace(backend, assumed=(*texts, *backend.assumed)) if texts else backend
     recipe = backend.recipes[stack.component]
-    if reading.strict or not (backend.fits and sequence_first(recipe.call.layout)):
+    takes_rows = backend.fits and sequence_first(recipe.call.layout)
+    if reading.strict or not takes_rows or _is_called_with_one(stack.thing):
         raise Mixed(said[0])
     adapter = replace(recipe.call, layout=layouts(stack.component)[0])
     sentence = _TAKEN.format(stack.name)
@@ -113,6 +116,47 @@ def as_called(backend: Any, stack: Code | None, reading: Reading) -> Any:
         understood=(backend.understood[0], sentence, *backend.understood[1:]),
         summary=summary_of(stack, adapter, recipe.parameters),
     )
+
+
+_OF_A_SHAPE = ("randint", "ones", "zeros", "full", "empty", "rand")
+
+
+def _is_called_with_one(thing: Any) -> bool:
+    """Say whether code around the class `thing` calls it with one sequence of ids (L,)."""
+    for body in bodies_naming(thing) if isinstance(thing, type) else ():
+        every = [*ast.walk(ast.Module(body, []))]
+        bound = [
+            (one.targets[0].id, one.value)
+            for one in every
+            if isinstance(one, ast.Assign) and isinstance(one.targets[0], ast.Name)
+        ]
+        models = [own for own, value in bound if _is_made(value, thing.__name__)]
+        single = [own for own, value in bound if _has_one_axis(value)]
+        for node in every:
+            match node:
+                case ast.Call(func=ast.Name(id=own), args=[ast.Name(id=given), *_]):
+                    if own in models and given in single:
+                        return True
+    return False
+
+
+def _is_made(value: ast.expr, name: str) -> bool:
+    made = [one.func for one in ast.walk(value) if isinstance(one, ast.Call)]
+    return any(isinstance(one, ast.Name) and one.id == name for one in made)
+
+
+def _has_one_axis(value: ast.expr) -> bool:
+    """Say whether `value` makes a tensor with one axis."""
+    match value:
+        case ast.Call(func=ast.Attribute(attr=made), args=args, keywords=named):
+            sizes = [one.value for one in named if one.arg == "size"] or args
+            shapes = [one for one in sizes if isinstance(one, ast.List | ast.Tuple)]
+            if made in _OF_A_SHAPE:
+                return [len(one.elts) for one in shapes] == [1]
+            return made == "tensor" and any(
+                all(isinstance(one, ast.Constant) for one in shape.elts) for shape in shapes
+            )
+    return False
 
 
 def attends_along_first(wrapping: Wrapping) -> bool:

@@ -29,7 +29,7 @@ from attentest.targets.adapt.encoders.inputs.positions import added_at
 from attentest.targets.adapt.encoders.leaving import options_entering, options_of_output
 from attentest.targets.adapt.encoders.mixing import Mixed, demand_separate_samples, mixture
 from attentest.targets.adapt.encoders.pooling import pooling_of
-from attentest.targets.adapt.encoders.rows.reading import OfImages, of_images, of_rows
+from attentest.targets.adapt.encoders.rows.reading import OfImages, code_or_rows, of_images, of_rows
 from attentest.targets.adapt.encoders.rows.shapes import takes_images
 from attentest.targets.adapt.encoders.scalar_norms import with_columns
 from attentest.targets.adapt.encoders.seen import Uncalled
@@ -117,7 +117,7 @@ def token_encoder(thing: Any, reading: Reading, name: str = "") -> Code | None:
         for sized in with_sizes_of_code(thing, asked, found.built):
             with suppress(Unclear):
                 if (other := _Found._of(sized, asked)) is not None:
-                    return other.code(thing, own)
+                    return code_or_rows(other, thing, own)
         fixed = getattr(question, "lengths", None)
         if fixed is not None and (rows := of_rows(found, thing, own, fixed)) is not None:
             return rows

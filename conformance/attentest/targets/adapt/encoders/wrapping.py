@@ -19,7 +19,7 @@ from attentest.targets.adapt.encoders.inputs.arguments import (
     required,
     sequences,
     unread,
-    unread_lengths,
+    without_effect,
 )
 from attentest.targets.adapt.encoders.inputs.pads import pad_of_code
 from attentest.targets.adapt.encoders.seen import Seen, is_answered, lengths_in, uncalled
@@ -81,7 +81,7 @@ class Wrapping:
         kept.sort(key=lambda one: one.name != self.memory)
         if self.memory and not required(self.module) and self._hides_later(inner):
             kept = [one for one in kept if not hides(one.name) or self._is_over_keys(one.name)]
-        idle = unread_lengths(self.module)
+        idle = without_effect(self.module)
         is_hiding = not ({*self._masks} - {*idle} or self.memory or self.features)
         if is_hiding and self._hides_pads(inner):
             kept = [*(one for one in kept if one.name not in idle), _named(KEEP, None)]

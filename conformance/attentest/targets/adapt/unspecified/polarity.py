@@ -19,7 +19,7 @@ from attentest.targets.adapt.adapter import Adapter
 from attentest.targets.adapt.code import Code
 from attentest.targets.adapt.encoders.stack import KEEP
 from attentest.targets.adapt.makers.contrary import demand_agreement
-from attentest.targets.adapt.masks import STYLES, Style, meanings_by_words
+from attentest.targets.adapt.masks import COLUMN, STYLES, Style, meanings_by_words
 from attentest.targets.adapt.names import MASKS
 from attentest.targets.adapt.probing import (
     HIDDEN,
@@ -204,6 +204,7 @@ def demand_polarity(code: Code, probe: Probe, adapter: Adapter, reading: Reading
         if style is None or ordered or _is_said(code, adapter, reading, own):
             continue
         if _is_shown(probe, replace(adapter, causal=False), slot, style):
+            _demand_no_column(code, probe, replace(adapter, causal=False), slot, own)
             continue
         place = f"{own}:" * (len(slots) > 1)
         filled = _weak_fill(probe, replace(adapter, causal=False), slot, style)
@@ -216,6 +217,38 @@ def demand_polarity(code: Code, probe: Probe, adapter: Adapter, reading: Reading
             f"{without}."
         )
     demand_agreement(code, adapter, reading)
+
+
+def _demand_no_column(code: Code, probe: Probe, adapter: Adapter, slot: str, own: str) -> None:
+    """Raise Unmeant where a mask without effect has one as a column (B, K, 1) for each sample."""
+    asked, keys = _asked(slot), keys_of(adapter, slot, 5)
+    given = probe.given(adapter, keys=keys)
+    keep = torch.ones((probe.batch, 1, 1, keys), dtype=torch.bool)
+    keep[..., 1] = False
+    forms = [adapter.styles[slot], *(Style(COLUMN, entries) for entries in ("bool", "float"))]
+    moved = []
+    for style in forms:
+        tried = replace(adapter, styles={**adapter.styles, slot: style})
+        answers = [probe.called(tried, {**given, asked: one}) for one in (keep | True, keep)]
+        moved.append(_differs(*answers))
+    if any(moved[1:]) and not moved[0]:
+        raise Unmeant(
+            f"{code.name} is not judged with its mask: {own} has an effect as one column for each "
+            f"sample, (B, L, 1), and none in the forms of a mask that this spec has. --give "
+            f"{own}=None (in Python: given={{{own!r}: None}}) judges it without, where it can be "
+            f"left out."
+        )
+
+
+def _differs(one: Tensor | str, other: Tensor | str) -> bool:
+    """Say whether two outputs differ by more than rounding; a call that fails shows nothing."""
+    if isinstance(one, str) or isinstance(other, str) or one.shape != other.shape:
+        return False
+    return float((one - other).abs().max()) > _CHANGED
+
+
+_CHANGED = 1e-3
+"""A difference of outputs that is no rounding."""
 
 
 class _Fills(TorchFunctionMode):

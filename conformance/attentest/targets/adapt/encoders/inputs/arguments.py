@@ -3,6 +3,8 @@
 import ast
 import inspect
 import re
+from collections.abc import Callable
+from typing import Any
 
 from torch import nn
 
@@ -56,6 +58,30 @@ def unread_lengths(module: nn.Module) -> list[str]:
     own = inspect.signature(module.forward).parameters.values()
     lengths = [one.name for one in own if is_length(one.name) and one.default is not one.empty]
     return [one for one in lengths if read and one not in read]
+
+
+def without_effect(module: nn.Module) -> list[str]:
+    """Return the masks and lengths with a default that a call cannot use, whatever they are."""
+    return [*unread_lengths(module), *replaced_masks(getattr(module.forward, "__func__", None))]
+
+
+def replaced_masks(forward: Callable[..., Any] | None) -> list[str]:
+    """Return the masks with a default that `forward` gives another value before it reads them."""
+    function = next(iter(getattr(code_tree(forward), "body", [])), None)
+    if forward is None or not isinstance(function, ast.FunctionDef):
+        return []
+    own = inspect.signature(forward).parameters.values()
+    masks = [one.name for one in own if hides(one.name) and one.default is not one.empty]
+    return [one for one in masks if _is_replaced(function.body, one)]
+
+
+def _is_replaced(body: list[ast.stmt], own: str) -> bool:
+    """Say whether the first statement of `body` that names `own` gives it another value."""
+    for statement in body:
+        names = [one for one in ast.walk(statement) if isinstance(one, ast.Name) and one.id == own]
+        if names:
+            return isinstance(statement, ast.Assign) and statement.targets == names
+    return False
 
 
 def sequences(module: nn.Module, component: str) -> list[str]:

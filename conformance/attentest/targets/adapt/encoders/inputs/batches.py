@@ -2,11 +2,12 @@
 
 import ast
 import inspect
-from collections.abc import Iterator
+import sys
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from torch import Tensor
+from torch import Tensor, nn
 
 from attentest.targets.adapt.components import squashed
 from attentest.targets.adapt.construction import Construction
@@ -45,7 +46,8 @@ def with_items(built: Construction) -> Construction:
 def batch_of(thing: Any) -> Batch | None:
     """Return what is read of the one argument that a call of `thing` needs, None where it is whole.
 
-    Every use of it has to be the reading of an item.
+    Every use of it has to be the reading of an item, another name for it, or a call of a part of
+    `thing` that reads items of it in turn.
     """
     forward = getattr(thing, "forward", None)
     if forward is None:
@@ -56,10 +58,15 @@ def batch_of(thing: Any) -> Batch | None:
         return None
     (own,) = needed
     tree = code_tree(forward)
-    uses = [one for one in ast.walk(tree) if isinstance(one, ast.Name) and one.id == own]
-    found = list(_read(tree, own))
-    if not uses or len(found) != len(uses) or any(isinstance(one.ctx, ast.Store) for one in uses):
+    other = _other_name(tree, own)
+    uses = [one for one in ast.walk(tree) if isinstance(one, ast.Name) and one.id in (own, other)]
+    handed = list(_handed(thing, tree, (own, other)))
+    found = [use for one in filter(None, (own, other)) for use in _read(tree, one)]
+    named = len(found) + len(handed) + 2 * bool(other)
+    bound = [one for one in uses if isinstance(one.ctx, ast.Store)]
+    if not uses or named != len(uses) or len(bound) != bool(other) or None in handed:
         return None
+    found += [use for one in handed if one is not None for use in _uses_of(one)]
     kinds = {one[0] for one in found if one[0]}
     kind = kinds.pop() if len(kinds) == 1 else ""
     loaded = {
@@ -72,6 +79,49 @@ def batch_of(thing: Any) -> Batch | None:
         for name, key, needed in _items(kind, found)
     ]
     return Batch(own, kind, tuple(items)) if kind else None
+
+
+def _other_name(tree: ast.AST, own: str) -> str:
+    """Return the other name that the code gives the argument `own`, "" for none."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.Assign(targets=[ast.Name(id=other)], value=ast.Name(id=name)):
+                if name == own and other != own:
+                    return other
+    return ""
+
+
+def _handed(thing: Any, tree: ast.AST, names: Collection[str]) -> Iterator["Batch | None"]:
+    """Yield what the parts of `thing` read that one of `names` is handed to, None for nothing."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.Call(
+                func=ast.Attribute(value=ast.Name(id="self"), attr=part),
+                args=[ast.Name(id=name)],
+                keywords=[],
+            ) if name in names:
+                kind = _class_of_part(thing, part)
+                yield batch_of(kind) if kind is not None and kind is not thing else None
+
+
+def _class_of_part(thing: Any, part: str) -> Any:
+    """Return the class of the attribute `part` as the constructor makes it, None for another."""
+    home = vars(sys.modules.get(thing.__module__, inspect))
+    for node in ast.walk(code_tree(thing.__init__)):
+        match node:
+            case ast.Assign(
+                targets=[ast.Attribute(value=ast.Name(id="self"), attr=attribute)],
+                value=ast.Call(func=ast.Name(id=made)),
+            ) if attribute == part:
+                kind = home.get(made)
+                return kind if inspect.isclass(kind) and issubclass(kind, nn.Module) else None
+    return None
+
+
+def _uses_of(batch: "Batch") -> Iterator["_Use"]:
+    """Yield the uses that a part makes of its own argument."""
+    for name, key, needed in batch.items:
+        yield batch.kind, [(name, key)], needed
 
 
 _Use = tuple[str, list[tuple[str, Any]], bool]

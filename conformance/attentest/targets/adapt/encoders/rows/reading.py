@@ -21,6 +21,7 @@ from attentest.targets.adapt.encoders.rows.shapes import (
     shapes_of_vectors,
 )
 from attentest.targets.adapt.encoders.rows.wrapping import RowsWrapping
+from attentest.targets.adapt.encoders.seen import Uncalled
 from attentest.targets.adapt.encoders.wrapping import LENGTH
 from attentest.targets.adapt.limits import demand_least_width
 from attentest.targets.adapt.parameters.stacks import Layers
@@ -102,6 +103,9 @@ class Found(Protocol):
     def entering(self, name: str, length: int) -> Mapping[str, Value]:
         """Return the options of the embedding and the positions of ids (B, L)."""
 
+    def code(self, thing: type[nn.Module], name: str) -> Code:
+        """Return the stack in the class as code, called with ids of any length."""
+
     def code_of(
         self, thing: type[nn.Module], name: str, inner: Inner, signature: inspect.Signature | None
     ) -> Code:
@@ -124,6 +128,16 @@ def of_images(found: Found, thing: type[nn.Module], name: str) -> Code | None:
                 if (code := _of_given(fixed, thing, name, image)) is not None:
                     return code
     return None
+
+
+def code_or_rows(found: Found, thing: type[nn.Module], name: str) -> Code:
+    """Return the stack in a class of ids, which may take sequences of one length alone."""
+    try:
+        return found.code(thing, name)
+    except Uncalled as question:
+        if (rows := of_rows(found, thing, name, question.lengths)) is not None:
+            return rows
+        raise
 
 
 def of_rows(

@@ -1,11 +1,14 @@
 """Sizes of an encoder that its code writes out as numbers, once or more: 512 wherever it is one."""
 
-from collections.abc import Iterator, Mapping
+import inspect
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from operator import attrgetter
 from typing import Any
 
 from torch import Tensor, nn
 
+from attentest.targets.adapt.components import squashed
 from attentest.targets.adapt.construction import Construction
 from attentest.targets.adapt.encoders import default_sizes
 from attentest.targets.adapt.fillings import Filling
@@ -13,7 +16,9 @@ from attentest.targets.adapt.parameters.building import DISTINCT
 from attentest.targets.adapt.parameters.units import squeezed
 from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.adapt.reading import Reading
+from attentest.targets.constants.components import assumed
 from attentest.targets.constants.copies import numbers_named
+from attentest.targets.models.size_names import size_by_words
 from attentest.targets.signatures import constructor_arguments
 
 _LEAST = 16
@@ -21,10 +26,50 @@ _LEAST = 16
 
 
 def with_sizes_of_code(thing: Any, reading: Reading, built: Construction) -> Iterator[Construction]:
-    """Yield `built` with the number of heads of its code, and with all sizes that it writes out."""
+    """Yield `built` with the number of heads of its code, and with all sizes that it writes out.
+
+    The greatest length may be the default of an argument that the class leaves out.
+    """
     if (heads := default_sizes.with_heads_of_code(thing, reading, built)) is not None:
         yield heads
+    if "d_model" in built.known and "max_length" not in built.known:
+        rows, numbers = {*_all_rows(built)}, numbers_named(thing)
+        said = [own for own in numbers if size_by_words(squashed(own), "") == "max_length"]
+        longest = [own for own in said if numbers[own] in rows and numbers[own] >= _LEAST]
+        if len({numbers[own] for own in longest}) == 1:
+            yield _with_longest(built, longest)
     yield from with_written_sizes(thing, reading, built)
+
+
+def _with_longest(built: Construction, names: Sequence[str]) -> Construction:
+    """Return `built` with the greatest length for `names` in a copy: of the model it is given."""
+    longest = dict.fromkeys(names, _filling("max_length"))
+    found: dict[str, Filling] = {}
+    for own, one in built.fillings.items():
+        if isinstance(part := one.value, Construction) and _is_module(part.make):
+            made = part.with_constants({**part.constants, **longest})
+            found[own] = replace(one, value=made, settles=made.known)
+    if not found:
+        return built.with_constants({**built.constants, **longest})
+    remark = "; ".join([*filter(None, [built.remark]), *assumed(longest)])
+    return replace(built, fillings={**built.fillings, **found}, remark=remark)
+
+
+def _is_module(make: Any) -> bool:
+    return inspect.isclass(make) and issubclass(make, nn.Module)
+
+
+def _all_rows(built: Construction) -> Iterator[int]:
+    """Yield the rows of all that is as wide as the model, at any depth, registered or not."""
+    try:
+        with undisturbed():
+            module = built(DISTINCT)
+    except Exception:  # code that a user wrote may raise anything
+        return
+    plain = [one for part in module.modules() for one in vars(part).values()]
+    for one in (*module.parameters(), *module.buffers(), *plain):
+        if isinstance(one, Tensor) and one.dim() > 1 and one.shape[-1] == DISTINCT.d_model:
+            yield one.shape[-2]
 
 
 def with_written_sizes(thing: Any, reading: Reading, built: Construction) -> Iterator[Construction]:
