@@ -48,5 +48,5 @@ def test_vocabularies_that_are_exchanged_are_no_reading(tmp_path: Path):
     (tmp_path / "words.py").write_text(WORDS, encoding="utf-8")
     exchanged = ("nn.Embedding(src_vocab_size", "nn.Embedding(tgt_vocab_size")
     name = written(tmp_path, "constants.py", (SIZES, "from words import *\n"), exchanged)
-    with pytest.raises(Exception, match="could not be|vocabular|table"):
+    with pytest.raises(Exception, match=r"could not be|vocabular|table"):
         attentest.adapted(name)
