@@ -39,6 +39,7 @@ from attentest.targets.constants.models import demand_effect, demand_explanation
 from attentest.targets.models.building import building
 from attentest.targets.models.calls.positions import demand_fit_of_positions
 from attentest.targets.models.inferring import Inferred, infer, probe_of
+from attentest.targets.models.inputs.one_pad import with_one_pad
 from attentest.targets.models.instances import stands_for_class
 from attentest.targets.models.layers import Read, demand_layers
 from attentest.targets.models.lengths import EQUAL_LENGTHS
@@ -245,7 +246,7 @@ def _inferred(built: Building, name: str, doc: str, reading: Reading) -> tuple[B
     place, and judged in float32. What raises for lengths that differ gets equal ones.
     """
     try:
-        return built, infer(built, name, doc, reading)
+        return with_one_pad(built, infer(built, name, doc, reading), name, doc, reading)
     except Unclear as question:
         is_equal = EQUAL_LENGTHS in str(question)
         if is_equal and (found := inferred_of_equal_lengths(built, name, doc, reading)):
