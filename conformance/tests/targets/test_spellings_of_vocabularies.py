@@ -26,7 +26,7 @@ def test_ids_and_sizes_of_a_vocabulary_have_many_spellings(name, value):
 
 
 @pytest.mark.parametrize("name", ["weights", "pad_mask", "translate", "__array__"])
-def test_what_a_vocabulary_may_not_be_asked_for_is_lacking(name):
+def test_other_attributes_of_a_vocabulary_are_lacking(name):
     with pytest.raises(AttributeError, match=name):
         getattr(Vocabulary(23, 3), name)
 
