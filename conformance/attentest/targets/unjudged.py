@@ -87,7 +87,9 @@ def is_recurrent(thing: Any) -> bool:
 
 
 _RECURRENT = {"LSTM", "GRU", "RNN", "LSTMCell", "GRUCell", "RNNCell"}
-_ATTENDING = re.compile(r"multihead|transformer|selfatt|self_att|scaled_dot")
+_ATTENDING = re.compile(
+    r"multihead|transformer|self_?att|scaled_?dot|(encoder|decoder)_?(layer|block)|attention_?block"
+)
 """Words of names in the code of a class that attends, and is recurrent besides."""
 
 

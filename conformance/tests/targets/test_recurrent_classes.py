@@ -34,6 +34,16 @@ class DecoderLayer(nn.Module):
         self.gate = nn.{kind}Cell(d_model, d_model)
     def forward(self, x, memory):
         return self.gate(self.attention(x, memory, memory)[0], x)
+
+class Decoder(nn.Module):
+    def __init__(self, d_model, nhead, num_layers):
+        super().__init__()
+        self.layers = nn.ModuleList(DecoderLayer(d_model, nhead) for _ in range(num_layers))
+        self.recurrent = nn.{kind}(d_model, d_model)
+    def forward(self, x, memory):
+        for layer in self.layers:
+            x = layer(x, memory)
+        return self.recurrent(x)[0]
 """
 
 
@@ -43,6 +53,7 @@ def test_recurrent_classes_are_no_component(kind: str, tmp_path: Path):
     found = {one.name: one.component for one in members(str(tmp_path / "own.py")) or ()}
     assert found["Encoder"] == found["BaselineTransformer"] == ""
     assert found["DecoderLayer"] == "decoder_layer"
+    assert found["Decoder"] == "decoder"
 
 
 @pytest.mark.parametrize(
