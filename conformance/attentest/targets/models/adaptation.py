@@ -91,6 +91,7 @@ from attentest.targets.origin import origin
 from attentest.targets.single import SINGLE, Single, in_precision_of, in_single
 from attentest.targets.whole import AdaptedWhole
 from attentest_spec import Limits, Place, Unsupported
+from attentest_spec.choices import Value
 from attentest_spec.torch import Recipe, TorchBackend
 
 TARGET_PADS = (
@@ -302,7 +303,8 @@ def _measured(adapter: Adapter, found: FoundTable, reading: Reading) -> AdaptedW
         inferred = {**scaled, **inferred}
     shown = {} if explained else shown_in_parts(_backend(adapter, ()), inferred)
     inferred |= shown
-    mistake, beside = "", {}
+    mistake = ""
+    beside: Mapping[str, Value] = {}
     if not explained and _ASKED.search(adapter.building.expression):
         mistake, beside = mistake_of_model(_backend(adapter, ()), inferred)
     choices = declared_choices({**inferred, **beside}, reading)
