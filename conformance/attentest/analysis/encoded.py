@@ -53,7 +53,7 @@ def choices_of_encoder(backend: Backend, known: Mapping[str, Value]) -> dict[str
         return {}
     room = CLOSE * float(np.abs(actual).max(initial=0))
     best, least = dict[str, Value](), room
-    for variance, *values in product(*(_options(name, known) for name in (_VARIANCE, *_AXES))):
+    for variance, *values in product(*(options_of(name, known) for name in (_VARIANCE, *_AXES))):
         if best and variance != best[_VARIANCE]:
             break
         own = {_VARIANCE: variance, **dict(zip(_AXES, values, strict=True))}
@@ -93,7 +93,7 @@ def scale_of_one_side(backend: Backend, known: Mapping[str, Value]) -> dict[str,
 
 
 @dataclass(frozen=True)
-class _Called:
+class Called:
     """A call of a whole model, whose output (B, T, V) that of known mistakes is compared with."""
 
     probe: Probe
@@ -101,13 +101,16 @@ class _Called:
     actual: Floats
 
     @classmethod
-    def of(cls, backend: Backend, known: Mapping[str, Value]) -> "_Called | None":
-        """Return a call under the choices `known`, None where it raises or trains positions."""
+    def of(cls, backend: Backend, known: Mapping[str, Value], layers: int = 2) -> "Called | None":
+        """Return a call under the choices `known`, None where it raises or trains positions.
+
+        The model has so many `layers` at most.
+        """
         choices = Choices.of(known)
         if learned_positions(choices):
             return None
         try:
-            probe, source = _encoding(backend, choices)
+            probe, source = _encoding(backend, choices, layers)
             target = source[:, ::-1] % probe.sizes.target_vocabulary
             return cls(probe, (source, target), as_floats(probe.output(source, target)))
         except (Absent, BackendError, Violation):
@@ -137,12 +140,12 @@ def positions_of_one_side(backend: Backend, known: Mapping[str, Value]) -> dict[
     `known` are the other choices. Without an option that fits, no positions may come closest.
     Trained ones show in the parameters.
     """
-    if (called := _Called.of(backend, known)) is None:
+    if (called := Called.of(backend, known)) is None:
         return {}
     free = {name: one for name, one in known.items() if name not in _PLACED}
-    for values in product(*(_options(name, free) for name in _PLACED)):
+    for values in product(*(options_of(name, free) for name in _PLACED)):
         own = dict(zip(_PLACED, values, strict=True))
-        names = _ONE_SIDE if own["positional_encoding"] != "none" else ()
+        names = ONE_SIDE if own["positional_encoding"] != "none" else ()
         if any(called.is_of(name, Choices.of({**known, **own})) for name in names):
             return own
     return {}
@@ -153,16 +156,16 @@ def choices_beside_positions(backend: Backend, known: Mapping[str, Value]) -> di
 
     `known` are choices that are measured otherwise. The whole output has to be that of the mistake.
     """
-    if (called := _Called.of(backend, known)) is None:
+    if (called := Called.of(backend, known)) is None:
         return {}
     # A scale that is measured beside wrong positions is one of no embedding.
     free = {name: one for name, one in known.items() if name not in _PLACED}
-    options = [_options(name, free)[:2] for name in _BESIDE]
+    options = [options_of(name, free)[:2] for name in _BESIDE]
     norms = [{**one, "norm_epsilon": epsilon} for one in _DIVISORS for epsilon in _EPSILONS]
     for plain, norm in product(product(*options), norms):
         own = {"positional_encoding": "interleaved", **dict(zip(_BESIDE, plain, strict=True))}
         own |= norm
-        if any(called.is_of(name, Choices.of({**free, **own})) for name in _TABLES):
+        if any(called.is_of(name, Choices.of({**free, **own})) for name in TABLES):
             return own
     return {}
 
@@ -173,8 +176,10 @@ _DIVISORS: tuple[dict[str, Value], ...] = (
     {"norm_variance": "unbiased", "norm_epsilon_place": "added-to-deviation"},
 )
 """The usual divisors of a norm: that of torch, and the deviation of a row."""
-_TABLES = (
+TABLES = (
     "positional_encoding.exponent-by-column",
+    "positional_encoding.exponent-halved",
+    "positional_encoding.exponent-doubled",
     "positional_encoding.cosines-missing",
     "positional_encoding.sines-and-cosines-swapped",
     "model.positions-twice",
@@ -183,20 +188,22 @@ _TABLES = (
 """Mistakes in the table of positions, or in the sum with it, as code makes them."""
 
 _PLACED = ("positional_encoding", "embedding_scale")
-_ONE_SIDE = ("model.positions-on-source-alone", "model.positions-on-target-alone")
+ONE_SIDE = ("model.positions-on-source-alone", "model.positions-on-target-alone")
 
 
-def _encoding(backend: Backend, known: Choices) -> tuple[Probe, np.ndarray]:
+def _encoding(backend: Backend, known: Choices, layers: int = 2) -> tuple[Probe, np.ndarray]:
     """Return a model with random parameters, and source tokens (2, 5) without padding."""
     subject = Subject(backend, choices=known, precision=backend.limits.finest)
     sizes = sizes_for(subject)
+    sizes = subject.limits.fitted(sizes.but(layers=min(layers, sizes.layers)))
     rng = np.random.default_rng(0)
     probe = subject.part("model", sizes, parameters=draw("model", sizes, known, rng))
     tokens = [one for one in range(sizes.source_vocabulary) if one != sizes.source_pad]
     return probe, rng.choice(tokens, size=(2, min(5, sizes.max_length)))
 
 
-def _options(name: str, known: Mapping[str, Value]) -> list[Value]:
+def options_of(name: str, known: Mapping[str, Value]) -> list[Value]:
+    """Return the options of the choice `name` that are tried: the one that is `known` alone."""
     if name in known:
         return [known[name]]
     if name == "norm_epsilon":

@@ -74,6 +74,25 @@ _INSIDE = re.compile(
 """Words of names in the code of a class that holds more than a head does."""
 
 
+def is_recurrent(thing: Any) -> bool:
+    """Say whether the constructor of the class `thing` makes a recurrent network of torch.
+
+    One that makes attention or layers of torch as well is none.
+    """
+    if not isinstance(thing, type) or not issubclass(thing, nn.Module):
+        return False
+    names = _names_in(vars(thing).get("__init__"))
+    others = (one.lower() for one in _names_in(thing) - {thing.__name__})
+    return not names.isdisjoint(_RECURRENT) and not any(map(_ATTENDING.search, others))
+
+
+_RECURRENT = {"LSTM", "GRU", "RNN", "LSTMCell", "GRUCell", "RNNCell"}
+_ATTENDING = re.compile(
+    r"multihead|transformer|self_?att|scaled_?dot|(encoder|decoder)_?(layer|block)|attention_?block"
+)
+"""Words of names in the code of a class that attends, and is recurrent besides."""
+
+
 def names_masks(thing: Any) -> bool:
     """Say whether a name in the code of `thing` is that of a mask, or makes one."""
     return any(_MASKS.fullmatch(one) or "pad" in one.lower() for one in _names_in(thing))

@@ -24,14 +24,15 @@ class AdaptedWhole(TorchBackend):
     """A backend made of a whole model; `adapter` is its code, `understood` how it was inferred.
 
     `assumed` are the sentences of it that may be wrong, and `summary` is one line with the rest.
-    `fits` says that the measured choices give its numbers; `mistaken` is the line of the one
-    mistake that explains them otherwise.
+    `fits` says that the measured choices give its numbers; `mistake` is the one of the catalogue
+    that gives them otherwise, "" for none, and `mistaken` the line of one that explains them.
     """
 
     understood: tuple[str, ...] = ()
     assumed: tuple[str, ...] = ()
     summary: str = ""
     fits: bool = True
+    mistake: str = ""
     mistaken: Location | None = None
     adapter: Written
 

@@ -102,6 +102,37 @@ def test_memory_that_layers_norm_once_more_excuses_no_mistake(tmp_path: Path) ->
         adapted(tmp_path, "Seq2SeqTransformer", mistaken)
 
 
+WAVES = """\
+def waves(count, table):
+    rows = torch.arange(count, dtype=table.dtype, device=table.device)[:, None]
+    columns = torch.arange(table.shape[1] // 2, dtype=table.dtype, device=table.device)
+    angles = rows / 10000 ** (POWER / table.shape[1])
+    return torch.stack([angles.sin(), angles.cos()], -1).flatten(1)
+
+
+class Heads("""
+"""A table of positions whose exponents are those of POWER, in front of the classes."""
+
+
+@pytest.mark.proof
+@pytest.mark.parametrize(("power", "is_right"), [("2 * columns", True), ("columns", False)])
+def test_memory_that_layers_norm_is_judged_beside_one_known_mistake(
+    power: str, is_right: bool, tmp_path: Path
+) -> None:
+    table = edited(
+        OF_MEMORY,
+        ("self.places_x, self.places_y = nn.Embedding(max_len, adim), nn", "self.longest = nn"),
+        ("class Heads(", WAVES.replace("POWER", power)),
+        ("self.places_x.weight[: xs_pad.size(1)]", "waves(xs_pad.size(1), self.embed_x.weight)"),
+        ("self.places_y.weight[: len(steps)]", "waves(len(steps), self.embed_y.weight)"),
+        ("self.longest = nn.Embedding(max_len, adim)", "self.longest = max_len"),
+        ("self.after_norm_x, self.after_norm_y = nn.LayerNorm(adim), nn", "self.after_norm_y = nn"),
+    )
+    backend = adapted(tmp_path, "Seq2SeqTransformer", table)
+    assert any(one.startswith(ONCE_MORE) for one in backend.assumed)  # type: ignore[attr-defined]
+    assert bool(broken(backend, "model.formula")) is not is_right
+
+
 @pytest.mark.proof
 def test_memory_that_layers_norm_is_judged_anyway(tmp_path: Path) -> None:
     kept = TWICE

@@ -8,6 +8,7 @@ has one such step alone, each run computes it, as of queries and keys that are t
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import zip_longest
 
 import numpy as np
@@ -65,11 +66,11 @@ def _families(formula: Formula, runs: int, step: Step) -> Iterator[list[Role]]:
         yield [_whole(step)]
         return
     alone = True
-    for name in _names(step):
+    for name in _names(step.name):
         alike = [
             one
             for one in formula.steps
-            if name in _names(one)
+            if name in _names(one.name)
             and one.optional == step.optional
             and len(one.axes) == len(step.axes)
         ]
@@ -82,15 +83,16 @@ def _families(formula: Formula, runs: int, step: Step) -> Iterator[list[Role]]:
         yield [_whole(step)] * runs
 
 
-def _names(step: Step) -> tuple[str, ...]:
+@lru_cache(maxsize=4096)
+def _names(name: str) -> tuple[str, ...]:
     """Return the names that a step shares with others: of other layers, parts and inputs."""
-    own = step.name.rpartition(".")[2]
+    own = name.rpartition(".")[2]
     placed = re.sub(r"^repeated (turned|normalised) ", "repeated ", own)  # keys are, values not
     return (
-        re.sub(r"\d+", "N", step.name),
+        re.sub(r"\d+", "N", name),
         own,
         re.sub(r"\b(query|key|value)\b", "input", placed),
-        step.name.split()[-1],
+        name.split()[-1],
     )
 
 

@@ -238,11 +238,13 @@ def _numbers_around(home: ModuleType, file: str) -> dict[str, Any]:
                 for name, value in _numbers_of(Path(one).read_bytes()).items():
                     found.setdefault(name, value)
     for one in modules:  # other files may lack what they import from a file of data
-        if "__left_out__" in one and (_FOLDERS.get(one["__file__"]) or "").startswith(root):
+        if (_FOLDERS.get(str(one.get("__file__"))) or "").startswith(root):
             with suppress(OSError, SyntaxError, ValueError):
-                tree = ast.parse(Path(one["__file__"]).read_bytes())
-                for name in lacking(tree, one):
+                tree = _tree_of(Path(one["__file__"]).read_bytes())
+                for name in lacking(tree, one) if "__left_out__" in one else ():
                     found.setdefault(name, LACKING)
+                for name, value in computed_numbers(tree, one).items():
+                    found.setdefault(name, value)  # as the length of a table of words
     return found
 
 
@@ -256,6 +258,11 @@ def _folder_of(file: str) -> str:
     if os.path.isabs(file):
         _FOLDERS[file] = folder
     return folder
+
+
+@functools.lru_cache(256)
+def _tree_of(source: bytes) -> ast.Module:
+    return ast.parse(source)
 
 
 @functools.lru_cache(256)

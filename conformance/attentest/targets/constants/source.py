@@ -153,7 +153,10 @@ class Constants(ast.NodeTransformer):
         return self.generic_visit(node)
 
     def visit_Dict(self, node: ast.Dict) -> ast.AST:
-        """Look at the values of a dictionary."""
+        """Look at the values of a dictionary, but for one that numbers words."""
+        values = [getattr(one, "value", None) for one in node.values]
+        if len(values) > 2 and sorted(map(repr, values)) == sorted(map(repr, range(len(values)))):
+            return self.generic_visit(node)
         node.values = [
             self.number(key.value, one)
             if isinstance(key, ast.Constant) and isinstance(key.value, str)

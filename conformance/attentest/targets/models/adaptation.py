@@ -14,6 +14,7 @@ from torch import nn
 
 from attentest.analysis.encoded import shown_in_parts
 from attentest.analysis.identify import Finding, identify
+from attentest.analysis.mistaken_models import mistake_of_model
 from attentest.targets.adapt import trust
 from attentest.targets.adapt.advice.head_numbers import with_number_of_heads
 from attentest.targets.adapt.advice.scale_words import demand_documented_scales
@@ -25,8 +26,6 @@ from attentest.targets.adapt.assumptions.choices import (
 )
 from attentest.targets.adapt.assumptions.of_limits import of_limits
 from attentest.targets.adapt.limits import least_width, said_of
-from attentest.targets.adapt.makers.contrary import demand_meaning
-from attentest.targets.adapt.makers.default_masks import demand_default
 from attentest.targets.adapt.parameters import FoundTable, interleaved
 from attentest.targets.adapt.parameters.building import DISTINCT
 from attentest.targets.adapt.probing import undisturbed
@@ -35,11 +34,12 @@ from attentest.targets.adapt.ungiven import sentence
 from attentest.targets.adapt.unspecified.assignments import demand_assignment
 from attentest.targets.adapt.wrappers.own_heads import OfAllHeads
 from attentest.targets.adapt.wrappers.own_norms import InTurn
-from attentest.targets.comments import comments_on_masks
+from attentest.targets.constants.copies import copied
 from attentest.targets.constants.models import demand_effect, demand_explanation
 from attentest.targets.models.building import building
 from attentest.targets.models.calls.positions import demand_fit_of_positions
 from attentest.targets.models.inferring import Inferred, infer, probe_of
+from attentest.targets.models.inputs.one_pad import with_one_pad
 from attentest.targets.models.instances import stands_for_class
 from attentest.targets.models.layers import Read, demand_layers
 from attentest.targets.models.lengths import EQUAL_LENGTHS
@@ -58,6 +58,7 @@ from attentest.targets.models.questions.guesses import demand_no_effect
 from attentest.targets.models.questions.hiding import demand_hiding_fill
 from attentest.targets.models.questions.lengths import inferred_of_equal_lengths
 from attentest.targets.models.questions.losses import demand_logits
+from attentest.targets.models.questions.meanings import demand_meanings, documentation
 from attentest.targets.models.recognition import is_whole, makes_models
 from attentest.targets.models.surrounded import OUTSIDE, Surrounded
 from attentest.targets.models.tables.fixed_rows import with_free_rows
@@ -68,6 +69,7 @@ from attentest.targets.models.tables.mapping import table_of
 from attentest.targets.models.tables.memory_norms import (
     MemoryAsItIs,
     question_of_memory,
+    with_plain_memory,
 )
 from attentest.targets.models.tables.norms_in_turn import with_own_norms
 from attentest.targets.models.tables.norms_of_calls import NormsOfCalls
@@ -89,6 +91,7 @@ from attentest.targets.origin import origin
 from attentest.targets.single import SINGLE, Single, in_precision_of, in_single
 from attentest.targets.whole import AdaptedWhole
 from attentest_spec import Limits, Place, Unsupported
+from attentest_spec.choices import Value
 from attentest_spec.torch import Recipe, TorchBackend
 
 TARGET_PADS = (
@@ -156,7 +159,7 @@ def adapt_model(
         built = built if reading.strict else with_own_parameters(built)
         one_vocabulary = DISTINCT.but(target_vocabulary=DISTINCT.source_vocabulary)
         least = least_width(built, one_vocabulary, name, "the classes of its parts, one by one")
-        built, inferred = _inferred(built, name, _documentation(thing), reading)
+        built, inferred = _inferred(built, name, documentation(thing), reading)
         demand_effect(built, inferred, name)
         demand_no_effect(built, inferred, name)
         built = with_own_norms(built, inferred, name, reading)
@@ -165,7 +168,8 @@ def adapt_model(
             made = with_idle_norms_left_out(built, inferred, reading, partial(_adapted, one))
         except Unclear as question:
             raise (question_of_memory(built, name) or question) from None
-        if not made.fits and (other := question_of_memory(built, name)):
+        unknown = not (made.fits or made.mistake)
+        if unknown and (other := question_of_memory(built, name)):
             raise other
         return made
 
@@ -192,11 +196,11 @@ def _adapted(asked: _Asked, built: Building, inferred: Inferred) -> AdaptedWhole
         if reading.strict:
             raise Unclear(SHARED.format(name))
         built = without_rows(built, shared)
-        inferred = infer(built, name, _documentation(thing), reading)
+        inferred = infer(built, name, documentation(thing), reading)
         found = table_of(built, inferred, name)
     if not reading.anyway:
         demand_answer_as_built(built, inferred, name)
-        _demand_meanings(thing, name, inferred, reading)
+        demand_meanings(thing, name, inferred, reading)
     built = with_rows_of_vocabulary(built, inferred)
     limits = replace(limits_of(built, inferred, found.table, reading), least_width=asked.least)
     fixed = not reading.strict and is_random_without_dropout(built, inferred)
@@ -234,20 +238,6 @@ def _adapted(asked: _Asked, built: Building, inferred: Inferred) -> AdaptedWhole
     return made
 
 
-def _demand_meanings(
-    thing: Callable[..., Any], name: str, inferred: Inferred, reading: Reading
-) -> None:
-    """Raise Contrary where the masks that the file of `thing` makes mean the contrary of its own.
-
-    Each mask is what its numbers show; one that code makes by itself is right or wrong by these.
-    """
-    home, words = sys.modules.get(thing.__module__), _documentation(thing)
-    for own, form in inferred.call.conventions.masks.items():
-        if not reading.mask:
-            demand_default(name, own, form.meaning, thing)
-            demand_meaning(name, own, form.meaning, words, home)
-
-
 def _inferred(built: Building, name: str, doc: str, reading: Reading) -> tuple[Building, Inferred]:
     """Return how a model is built and called.
 
@@ -257,7 +247,7 @@ def _inferred(built: Building, name: str, doc: str, reading: Reading) -> tuple[B
     place, and judged in float32. What raises for lengths that differ gets equal ones.
     """
     try:
-        return built, infer(built, name, doc, reading)
+        return with_one_pad(built, infer(built, name, doc, reading), name, doc, reading)
     except Unclear as question:
         is_equal = EQUAL_LENGTHS in str(question)
         if is_equal and (found := inferred_of_equal_lengths(built, name, doc, reading)):
@@ -276,6 +266,8 @@ def _inferred(built: Building, name: str, doc: str, reading: Reading) -> tuple[B
             raise (question if _PRECISIONS.search(str(other)) else other) from None
 
 
+_ASKED = re.compile(rf"\b({copied.__name__}|{with_plain_memory.__name__})\(")
+"""The expression of a model that is asked about where nothing explains its numbers."""
 _UNBUILT = re.compile(r"could not be built|cannot run:")
 """The words of a question about a function that makes no model."""
 _OVERFLOW = "cannot be converted to type float without overflow"
@@ -290,14 +282,6 @@ def is_model(thing: Any, reading: Reading, name: str) -> bool:
         makes = inspect.isclass(thing) or makes_models(own, thing)
         return reading.component == "model" and makes
     return makes_models(own, thing) or is_whole(own, thing)
-
-
-def _documentation(thing: Callable[..., Any]) -> str:
-    call: Any = getattr(thing, "forward", None)
-    parts = [thing, call, getattr(thing, "__init__", None)]
-    comments = comments_on_masks(call) if inspect.isclass(thing) else ()
-    own = (inspect.getdoc(one) for one in parts if one is not nn.Module)
-    return "\n".join(filter(None, (*own, *comments)))
 
 
 def _measured(adapter: Adapter, found: FoundTable, reading: Reading) -> AdaptedWhole:
@@ -319,9 +303,14 @@ def _measured(adapter: Adapter, found: FoundTable, reading: Reading) -> AdaptedW
         inferred = {**scaled, **inferred}
     shown = {} if explained else shown_in_parts(_backend(adapter, ()), inferred)
     inferred |= shown
-    choices = declared_choices(inferred, reading)
+    mistake = ""
+    beside: Mapping[str, Value] = {}
+    if not explained and _ASKED.search(adapter.building.expression):
+        mistake, beside = mistake_of_model(_backend(adapter, ()), inferred)
+    choices = declared_choices({**inferred, **beside}, reading)
     near = partial(nearest, _backend(replace(adapter, choices=choices), ()), "model")
-    demand_explanation(adapter.building, explained or bool(shown), reading, adapter.name, near)
+    is_known = explained or bool(shown or mistake)
+    demand_explanation(adapter.building, is_known, reading, adapter.name, near)
     if not reading.strict:
         limits = with_rounded_heads(_backend(adapter, ()), choices, explained)
         adapter = replace(adapter, limits=limits)
@@ -348,7 +337,9 @@ def _measured(adapter: Adapter, found: FoundTable, reading: Reading) -> AdaptedW
     )
     made = _backend(replace(adapter, choices=choices), said)
     doubts = (*assumptions, *adapter.building.doubts, *adapter.inferred.doubts, *found.remarks)
-    return replace(made, assumed=doubts, summary=summary_of(adapter), fits=explained)
+    return replace(
+        made, assumed=doubts, summary=summary_of(adapter), fits=explained, mistake=mistake
+    )
 
 
 def _findings(adapter: Adapter) -> Mapping[str, Finding]:

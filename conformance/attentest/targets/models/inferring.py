@@ -87,6 +87,7 @@ class Inferred:
     the one id then. `doubts` are those of the sentences that may be wrong, `ungiven` the optional
     arguments that get no value. `right_padded` says that padding of the target is not hidden, and
     `lengths` are the inputs whose padding is at their ends alone, as lengths say it.
+    `masks_are_shown` says that all is hidden that right masks hide.
     """
 
     call: Call
@@ -98,6 +99,7 @@ class Inferred:
     ungiven: tuple[str, ...] = ()
     right_padded: bool = False
     lengths: tuple[str, ...] = ()
+    masks_are_shown: bool = True
 
 
 def probe_of(built: Building, sizes: Sizes) -> Probe:
@@ -246,6 +248,7 @@ def infer(built: Building, name: str, doc: str, reading: Reading) -> Inferred:
         tuple(ungiven_of(probe.model, call)),
         not reading.strict and _leaves_target_pads(probe, call),
         tuple(dict.fromkeys([*call.lengths, *ends])),
+        score == SURE,
     )
 
 

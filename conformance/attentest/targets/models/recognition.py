@@ -46,7 +46,7 @@ from attentest.targets.models.inputs.packed import input_names
 from attentest.targets.models.size_names import size_by_words, sizes_named
 from attentest.targets.searches.stand_in import names
 from attentest.targets.signatures import without_forward
-from attentest.targets.unjudged import embeds_images, is_head, looks_like
+from attentest.targets.unjudged import embeds_images, is_head, is_recurrent, looks_like
 
 _SURE = ("decoderinputids", "decoderinput", "tgtids", "trgids", "targetids")
 """Arguments that only a whole model has."""
@@ -141,6 +141,8 @@ class Recognition:
         if without_forward(thing) and self._is_extended(thing):
             return {"component": ""}  # the classes that extend it are judged
         inside = self._inside(thing)
+        if is_recurrent(thing):
+            return {"component": "", "inside": inside}
         if name in self._language_models:
             return {"component": "language_model", "inside": inside}
         said = component_named(name) or component_suggested(name)

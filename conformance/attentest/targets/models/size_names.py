@@ -28,6 +28,16 @@ ROWS = {
 """Names that mean a vocabulary in a model's constructor, and a width in a layer's."""
 
 _WIDTHS = ("hiddim", "hidsize", "hid", "latentdim", "statesize", "adim")
+_EMBEDDED = (
+    "embsize",
+    "embdim",
+    "embeddim",
+    "embeddingdim",
+    "embeddingsize",
+    "embedsize",
+    "dmodel",
+)
+"""Names of the width of a model: a hidden width of another name is the inner one, if it fits."""
 _OF_LETTERS = {
     "aheads": "heads",
     "elayers": "layers",
@@ -161,7 +171,9 @@ def sizes_named(name: str, held: Collection[str], side: str) -> Iterator[str]:
         yield "target_pad" if target else _sided("source_pad", side)
         return
     if name in _WIDTHS:
-        yield "d_model"
+        inner = any(one in INNER and one not in WIDTH for one in held)
+        is_beside = any(one in _EMBEDDED for one in held) and not inner
+        yield from ("d_ff", "d_model") if is_beside else ("d_model",)
         return
     if re.search(r"(vocab(ulary)?(size)?|numtokens|ntokens?)$", name):
         target = any(mark in name for mark in _TARGET) or _is_beside_source(name, held)

@@ -78,7 +78,7 @@ def adapt_loss(code: Code, reading: Reading) -> AdaptedLoss:
         found = Measured(call, Choices.of(declared), None, None, certain=False)
     counts_all = found.counts_all and not (reading.strict or reading.anyway)
     found = replace(found, counts_all=counts_all)
-    follows = "target_pad" in known or found.call.mask
+    follows = "target_pad" in known or found.call.mask or found.call.lengths
     if not (found.certain or follows or counts_all or reading.anyway):
         raise Unclear(
             f"Nothing says which targets of {code.name} are padding: no argument is a pad id, and "
@@ -180,18 +180,19 @@ def _rounds_to_single(build: Build, found: Measured) -> bool:
 def _call(code: Code, reading: Reading) -> tuple[LossCall, dict[str, Any]]:
     """Return the arguments of the call by their names, and those that are fixed."""
     sizes = sizes_given(code, reading)
-    number, mask = extra(code, reading)
+    number, mask, lengths = extra(code, reading)
     rest = [
         one
         for own, one in code.signature.parameters.items()
-        if own not in sizes and own not in (number, mask)
+        if own not in sizes and own not in (number, mask, lengths)
     ]
     signature = code.signature.replace(parameters=rest)
     words = {role: own for role, own in reading.arguments.items() if own not in sizes}
     plain = replace(reading, arguments=words)
     carried = arguments.read(code.name, COMPONENT, signature, plain)
     output, target = carried.roles["output"], carried.roles["target"]
-    return LossCall(output, target, sizes, number=number, mask=mask), dict(carried.fixed)
+    call = LossCall(output, target, sizes, number=number, mask=mask, lengths=lengths)
+    return call, dict(carried.fixed)
 
 
 def _question(
@@ -241,6 +242,7 @@ def _said(code: Code, found: Measured) -> Iterator[str]:
     roles += [f"{own}={size}" for own, size in call.sizes.items()]
     roles += [f"{call.number} given as the number of targets that count"] * bool(call.number)
     roles += [f"{call.mask}: {call.form}"] * bool(call.mask)
+    roles += [f"{call.lengths} given as the number of targets in each row"] * bool(call.lengths)
     yield f"arguments: {', '.join(roles)} (by the signature)"
     yield f"tensors: {WORDS[call.shape]} (as a probing call shows)"
     if found.rate is not None:

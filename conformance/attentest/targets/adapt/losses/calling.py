@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from attentest.targets.adapt.code import Code
 from attentest.targets.adapt.components import squashed
-from attentest.targets.adapt.losses.names import LOSS_MASK, LOSS_NUMBER, LOSS_SIZES
+from attentest.targets.adapt.losses.names import LOSS_LENGTHS, LOSS_MASK, LOSS_NUMBER, LOSS_SIZES
 from attentest.targets.adapt.reading import Reading
 from attentest_spec import Sizes, Unsupported
 
@@ -57,7 +57,8 @@ class LossCall:
     `output` and `target` are its arguments for these, `sizes` those that get a size at each call.
     `shape` is one of :data:`SHAPES`. `marker` is what padding is replaced by, None for the pad id
     itself. `number` gets the number of targets that count, `mask` says which do, in the form
-    `form`. `part` is the place of the loss in a tuple.
+    `form`. `part` is the place of the loss in a tuple. `lengths` gets the number of targets in each
+    row: padding is moved to the ends of the rows, and rows without targets are left out.
     """
 
     output: str
@@ -69,6 +70,7 @@ class LossCall:
     mask: str = ""
     form: str = "keep"
     part: int | None = None
+    lengths: str = ""
 
     def __call__(self, built: Held | HeldModule, output: Tensor, target: Tensor) -> Any:
         """Return the loss of `built` for the contract's inputs."""
@@ -90,6 +92,13 @@ class LossCall:
         found: dict[str, Any] = {self.output: whole, self.target: words}
         if self.number:
             found[self.number] = keep.sum()
+        if self.lengths:
+            order, rows = (~keep).long().argsort(dim=1, stable=True), keep.any(1)
+            if not bool(rows.any()):
+                raise Unsupported("lengths are those of rows with targets")
+            found[self.output] = whole.gather(1, order[:, :, None].expand_as(whole))[rows]
+            found[self.target] = words.gather(1, order)[rows]
+            found[self.lengths] = keep.sum(1)[rows]
         if self.mask:
             mask = ~keep if self.form == "hide" else keep
             mask = mask.to(output.dtype) if self.form == "keep as numbers" else mask
@@ -108,6 +117,15 @@ class LossCall:
         given = {self.output: output, self.target: target}
         if self.number:
             given[self.number] = f"(target != {pad}).sum()"
+        if self.lengths:
+            rows, order = (
+                f"[(target != {pad}).any(1)]",
+                f"(target == {pad}).long().argsort(dim=1, stable=True)",
+            )
+            wide = f"({order})[:, :, None].expand_as(output)"
+            given[self.output] = f"output.gather(1, {wide}){rows}"
+            given[self.target] = f"target.gather(1, {order}){rows}"
+            given[self.lengths] = f"(target != {pad}).sum(1){rows}"
         if self.mask:
             flat = ".flatten()" if self.shape == "flat" else ""
             given[self.mask] = MASKS[self.form].replace("pad", pad) + flat
@@ -144,8 +162,8 @@ _TINY = 1e-3
 """A default below it is no rate of smoothing, but a constant that keeps a logarithm finite."""
 
 
-def extra(code: Code, reading: Reading) -> tuple[str, str]:
-    """Return the argument that gets the number of targets, and the one that gets their mask."""
+def extra(code: Code, reading: Reading) -> tuple[str, str, str]:
+    """Return the arguments that get the number of targets, their mask, and those in each row."""
     free = [
         one.name
         for one in code.signature.parameters.values()
@@ -156,7 +174,8 @@ def extra(code: Code, reading: Reading) -> tuple[str, str]:
     # An optional weight is one for each class, and a mask may be optional.
     needed = [own for own in masks if "mask" in own or _required(code, own)]
     mask = next(iter(needed), "")
-    return number, mask
+    lengths = [own for own in free if squashed(own) in LOSS_LENGTHS and _required(code, own)]
+    return number, mask, next(iter(lengths), "")
 
 
 def _required(code: Code, own: str) -> bool:

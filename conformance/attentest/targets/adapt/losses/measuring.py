@@ -92,7 +92,7 @@ SMOOTHED = ("smoothed_mass", "loss_measure")
 
 def forms(call: LossCall) -> Iterator[LossCall]:
     """Yield `call` in all shapes, with all forms of a mask, for a number or a tuple of several."""
-    for shape in SHAPES:
+    for shape in ("rows",) if call.lengths else SHAPES:
         for form in MASKS if call.mask else ("keep",):
             for part in (None, 0):
                 yield replace(call, shape=shape, form=form, part=part)
@@ -197,7 +197,7 @@ def _counts_all(build: Build, call: LossCall, rate: float, choices: Choices) -> 
 
 
 def _follows(call: LossCall, known: frozenset[str]) -> bool:
-    return "target_pad" in known or bool(call.mask)
+    return "target_pad" in known or bool(call.mask or call.lengths)
 
 
 def _paddings(call: LossCall, known: frozenset[str]) -> Iterator[tuple[int, int | None]]:

@@ -35,5 +35,10 @@ LOSS_NUMBER = words(
 )
 """Names of the argument that gets the number of targets that count, at a call."""
 
+LOSS_LENGTHS = words(
+    "lengths lens targetlengths tgtlengths trglengths targetlens tgtlens seqlengths"
+)
+"""Names of the argument that gets the number of targets in each row, at a call."""
+
 LOSS_MASK = words("mask lossmask padmask paddingmask targetmask tgtmask weights weight keep valid")
 """Names of the mask of the targets that count, at a call."""

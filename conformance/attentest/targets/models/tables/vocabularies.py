@@ -38,6 +38,19 @@ class Vocabulary:
         self.bos_id = self.sos_id = self.eos_id = self.unk_id = self.bos_idx = self.sos_idx = Id(1)
         self.eos_idx = self.unk_idx = self.bos_token_id = self.eos_token_id = Id(1)
 
+    def __getattr__(self, name: str) -> Any:
+        """Return what another spelling of a usual name asks for, as `PAD_ID` or `src_pad_idx`."""
+        words = name.lower().replace("_", "")
+        if name.startswith("__") or "pad" not in vars(self):
+            raise AttributeError(name)
+        if "pad" in words and "mask" not in words:
+            return "<pad>" if words.endswith(("token", "word", "symbol")) else self.pad
+        if words.endswith(("size", "len", "length", "count")) or words.startswith(("num", "nvoc")):
+            return self.size
+        if re.match(r"(bos|sos|eos|unk|start|end|begin|cls|sep)(token)?(id|idx|index)?$", words):
+            return "<s>" if words.endswith("token") else Id(1)
+        raise AttributeError(name)
+
     def __len__(self) -> int:
         return self.size
 
@@ -59,7 +72,7 @@ class Vocabulary:
         return self[token]
 
 
-VOCABULARY_SOURCE = "\n".join(["from typing import Any", "", "", ""]) + "\n\n".join(
+VOCABULARY_SOURCE = "\n".join(["import re", "from typing import Any", "", "", ""]) + "\n\n".join(
     inspect.getsource(one) for one in (Id, Vocabulary)
 )
 """The class as code of its own."""
@@ -82,12 +95,18 @@ def with_vocabularies(expression: str, failure: str) -> Iterator[str]:
         yield from _with_rows(expression)
     if not any(one in failure for one in _IS_NO_NUMBER):
         return
-    changed = expression
-    for side in ("source", "target"):
-        held = f"Vocabulary(sizes.{side}_vocabulary, sizes.{side}_pad)"
-        changed = changed.replace(f"=sizes.{side}_vocabulary", f"={held}")
-    if changed != expression:
-        yield changed
+    objects = [_held(expression, own) for own in (r"\w+", _OF_OBJECTS)]
+    yield from dict.fromkeys(one for one in objects if one != expression)
+
+
+_OF_OBJECTS = r"(?!n_|num_)(?!\w*(?:size|len|length|count|num))\w+"
+"""The names of arguments that may be vocabularies, where others are the sizes of these."""
+
+
+def _held(expression: str, own: str) -> str:
+    """Return `expression` with vocabularies for the arguments with a name like `own`."""
+    held = r"\1=Vocabulary(sizes.\2_vocabulary, sizes.\2_pad)"
+    return re.sub(rf"\b({own})=sizes\.(source|target)_vocabulary\b", held, expression)
 
 
 _NO_TABLE = "it holds no table of"
