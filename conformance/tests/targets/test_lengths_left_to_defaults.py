@@ -2,6 +2,7 @@
 
 import pytest
 from mistaken_code import adapted, asked_or_broken, broken, edited
+from proof import share
 
 CODE = """
 import math
@@ -94,6 +95,7 @@ def test_length_of_a_default_that_the_class_leaves_out_is_a_size(tmp_path, name,
     assert broken(backend, *CLAUSES) == []
 
 
+@share(2, rest=1)
 @pytest.mark.parametrize(
     "edit",
     [
