@@ -53,7 +53,7 @@ from attentest.targets.adapt.unspecified.masked_queries import answers_without, 
 from attentest.targets.adapt.unspecified.parallel import parallel
 from attentest.targets.adapt.unspecified.parameters import demand_biases, in_use, of_others
 from attentest.targets.adapt.unspecified.polarity import demand_polarity
-from attentest.targets.adapt.unspecified.stack_ends import scaled_or_combined
+from attentest.targets.adapt.unspecified.stack_ends import changed_around_layers
 from attentest.targets.adapt.unspecified.windows import window
 from attentest.targets.adapt.wrappers.core import adds_at_zero
 from attentest.targets.adapt.wrappers.scaled import scaled_input
@@ -184,7 +184,7 @@ def _of_numbers(
     if not other and found.observed:
         other = of_norms(found.observed, code.component)
     if not other and found.observed:
-        other = scaled_or_combined(found.observed, code.component)
+        other = changed_around_layers(found.observed, code.component)
     if not other and found.observed and code.component != routing.COMPONENT:
         other = recognised(found.observed, code.component, adapter, found.table, choices)
         line = nearest() if other and code.component == "multi_head_attention" else ""

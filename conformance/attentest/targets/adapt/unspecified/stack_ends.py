@@ -1,4 +1,4 @@
-"""Stacks that change what enters the first layer, passes between layers, or leaves the last one."""
+"""Stacks that change what enters layers, passes between them or leaves them, or call them again."""
 
 from collections.abc import Iterator
 from itertools import pairwise
@@ -16,7 +16,7 @@ _STACKS = ("encoder", "decoder")
 _LAYERS = ("encoder_layer", "decoder_layer")
 
 
-def scaled_or_combined(seen: Observed, component: str) -> str:
+def changed_around_layers(seen: Observed, component: str) -> str:
     """Return what a stack does before, between or after its layers, "" for nothing.
 
     Of a layer, it is what it does before its sublayers.
