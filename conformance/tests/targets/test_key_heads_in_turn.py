@@ -96,3 +96,27 @@ def test_key_heads_in_rows_conform(tmp_path):
     report = checked(tmp_path, text)
     assert report.conforms, str(report)
     assert report.compared == 2
+
+
+PACKED = (
+    ATTENTION.replace(
+        "self.to_k = nn.Linear(dim, n_kv_heads * self.head_dim, bias=False)",
+        "self.to_kv = nn.Linear(dim, 2 * n_kv_heads * self.head_dim, bias=False)",
+    )
+    .replace("self.to_v = nn.Linear(dim, n_kv_heads * self.head_dim, bias=False)", "")
+    .replace("k = self.to_k(x)", "k, v = self.to_kv(x)")
+    .replace(
+        "view(b, t, self.n_kv_heads, -1).transpose(1, 2)\n            v = self.to_v(x).view(b, t, "
+        "self.n_kv_heads, -1).transpose(1, 2)",
+        "view(b, t, self.n_kv_heads, 2, -1).transpose(1, 2).unbind(3)",
+    )
+    .replace(".repeat(1, times, 1, 1)", ".repeat_interleave(times, dim=1)")
+)
+"""Each key head lies next to its value head, in one matrix."""
+
+
+def test_a_matrix_with_the_value_head_next_to_each_key_head_is_read(tmp_path):
+    assert checked(tmp_path, PACKED).conforms
+    wrong = PACKED.replace("k, v = k.repeat_", "k, v = k.flip(1).repeat_")
+    assert wrong != PACKED
+    assert not checked(tmp_path, wrong).conforms

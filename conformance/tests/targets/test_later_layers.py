@@ -280,7 +280,8 @@ def test_positions_that_are_none_by_default_are_given(tmp_path):
     assert backend.choices["attention_rotary"] == "query-and-key"
 
 
-def test_last_layer_that_is_not_called_is_a_question(tmp_path):
+@pytest.mark.parametrize(("called", "left_out"), [("[:1]", "layers.1"), ("[1:]", "layers.0")])
+def test_layer_that_is_not_called_is_a_question_that_names_it(tmp_path, called, left_out):
     text = BLOCK + STACK.replace("class Encoder", "class Bert").replace(
         "n_layers):", "n_layers, vocab_size):"
     ).replace(
@@ -290,8 +291,8 @@ def test_last_layer_that_is_not_called_is_a_question(tmp_path):
     text = text.replace(
         "def forward(self, x, mask=None):\n        for layer in self.layers:",
         "def forward(self, ids):\n        x, mask = self.embed(ids), None\n"
-        "        for layer in self.layers[:1]:",
+        f"        for layer in self.layers{called}:",
     )
     target = written(tmp_path, text=text).replace("TransformerBlock", "Bert")
-    with pytest.raises(Unclear, match="does not call the last of its layers"):
+    with pytest.raises(Unclear, match=f"does not call {left_out}:"):
         attentest.adapted(target)

@@ -346,3 +346,39 @@ def test_no_value_is_asked_for_what_carries_tensors(thing, component, advice):
     with pytest.raises(Unclear, match=advice) as failure:
         attentest.adapted(thing, component)
     assert "--give" not in str(failure.value)
+
+
+class BiasedScores(nn.Module):
+    """Self-attention that adds its argument `bias` to the scores."""
+
+    def __init__(self, width: int, heads: int) -> None:
+        super().__init__()
+        self.heads = heads
+        self.query, self.key = nn.Linear(width, width), nn.Linear(width, width)
+        self.value, self.out = nn.Linear(width, width), nn.Linear(width, width)
+
+    def split(self, x: Tensor) -> Tensor:
+        return x.unflatten(-1, (self.heads, -1)).transpose(1, 2)
+
+    def joined(self, scores: Tensor, bias: Tensor) -> Tensor:
+        return scores + bias
+
+    def forward(self, x: Tensor, bias: Tensor) -> Tensor:
+        query, key, value = (self.split(one(x)) for one in (self.query, self.key, self.value))
+        scores = query @ key.mT / query.shape[-1] ** 0.5
+        mixed = self.joined(scores, bias).softmax(-1) @ value
+        return self.out(mixed.transpose(1, 2).flatten(2))
+
+
+class BiasAfterSoftmax(BiasedScores):
+    def forward(self, x: Tensor, bias: Tensor) -> Tensor:
+        query, key, value = (self.split(one(x)) for one in (self.query, self.key, self.value))
+        weights = (query @ key.mT / query.shape[-1] ** 0.5).softmax(-1)
+        return self.out(((weights + bias) @ value).transpose(1, 2).flatten(2))
+
+
+def test_an_argument_called_bias_is_a_mask_that_is_added_to_the_scores():
+    names = ("formula", "masked-keys-ignored")
+    component = "multi_head_attention"
+    assert set(statuses(BiasedScores, component, *names)) <= {"pass"}
+    assert set(statuses(BiasAfterSoftmax, component, *names)) <= {"question", "violation"}

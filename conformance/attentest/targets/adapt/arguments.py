@@ -160,7 +160,8 @@ def _own(signature: inspect.Signature) -> dict[str, bool]:
 def _is_flag(signature: inspect.Signature, argument: str) -> bool:
     """Say whether an argument called a mask is a flag by its default: it holds no entries."""
     default = signature.parameters[argument].default
-    return isinstance(default, bool) and "mask" in squashed(argument)
+    named = "mask" in squashed(argument) or squashed(argument) == "bias"
+    return isinstance(default, bool) and named
 
 
 def _is_width(component: str, signature: inspect.Signature, argument: str) -> bool:

@@ -22,7 +22,7 @@ ROLES: Mapping[str, Sequence[str]] = {
     "mask": words(
         "mask attnmask attentionmask attmask m srcmask amask keepmask keymask masks keypaddingmask "
         "srckeypaddingmask paddingmask padmask validmask attnbias attentionbias valid keep allowed "
-        "visible hide blocked isvisible mayattend canattend attendable allow ok permitted hidden"
+        "visible hide blocked isvisible mayattend canattend attendable allow ok permitted hidden bias"
     ),
     "x": words(
         "x tgt trg target src source inp input inputs hidden hiddenstates h seq embedded "

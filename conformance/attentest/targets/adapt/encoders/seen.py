@@ -22,7 +22,9 @@ class Seen:
 
     def __init__(self, module: nn.Module, layers: str) -> None:
         self.module = module
+        self.path = layers
         self.layers = module.get_submodule(layers)
+        self.called: set[str] = set()
         self.shape: tuple[int, ...] = ()
         self.several = False
         self.norm = ""
@@ -32,6 +34,8 @@ class Seen:
     def __enter__(self) -> None:
         layers = list(self.layers.children())
         inside = set(self.layers.modules())
+        for name, one in self.layers.named_children():
+            self.watching.enter_context(replaced(one, partial(self._call, name)))
         self.watching.enter_context(replaced(layers[0], self._enter))
         self.watching.enter_context(replaced(layers[-1], self._leave))
         for path, one in self.module.named_modules():
@@ -41,6 +45,26 @@ class Seen:
 
     def __exit__(self, *_: object) -> None:
         self.watching.close()
+
+    @property
+    def reason(self) -> str:
+        """Why the layers cannot be judged with the rest, as the call shows, "" if they can be."""
+        if self.several:
+            return (
+                "its first layer gets another tensor of the shape of its input, which nothing says "
+                "how to give. Name the class of its layers alone."
+            )
+        names = [name for name, _ in self.layers.named_children() if name not in self.called]
+        if not names or not self.called:
+            return ""
+        return (
+            f"does not call {' and '.join(f'{self.path}.{name}' for name in names)}: that is a "
+            f"mistake, or a design that the spec does not have. Name the class of its layers alone."
+        )
+
+    def _call(self, name: str, call: Callable[..., Any], *args: Any, **named: Any) -> Any:
+        self.called.add(name)
+        return call(*args, **named)
 
     def _enter(self, call: Callable[..., Any], *args: Any, **named: Any) -> Any:
         first, *rest = (one for one in (*args, *named.values()) if isinstance(one, Tensor))

@@ -22,7 +22,7 @@ from attentest.targets.adapt.encoders.inputs.arguments import (
     without_effect,
 )
 from attentest.targets.adapt.encoders.inputs.pads import pad_of_code
-from attentest.targets.adapt.encoders.seen import Seen, is_answered, lengths_in, uncalled
+from attentest.targets.adapt.encoders.seen import Seen, Uncalled, is_answered, lengths_in, uncalled
 from attentest.targets.adapt.encoders.stack import KEEP, EmbeddedStack, is_same, replaced
 from attentest.targets.adapt.masks import is_length
 from attentest.targets.adapt.names import ROLES
@@ -287,18 +287,8 @@ class Wrapping:
                     continue
             shape = seen.shape
             width = self.sizes.d_model
-            if seen.several:
-                raise Unclear(
-                    f"{self.name} embeds its tokens itself, and its first layer gets another "
-                    f"tensor of the shape of its input, which nothing says how to give. Name the "
-                    f"class of its layers alone."
-                )
-            if shape and seen.output is None:
-                raise Unclear(
-                    f"{self.name} embeds its tokens itself, and does not call the last of its "
-                    f"layers ({self.layers}): that is a mistake, or a design that the spec does "
-                    f"not have. Name the class of its layers alone."
-                )
+            if seen.reason:
+                raise Uncalled(f"{self.name} embeds its tokens itself, and {seen.reason}")
             if shape in ((BATCH, LENGTH, width), (LENGTH, BATCH, width)):
                 first = shape[0] == LENGTH
                 return {"norm": seen.norm} | ({"sequence_first": True} if first else {})

@@ -1,5 +1,6 @@
 """The ways in which a weight of known axes can be stored, and the places that say so."""
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations, permutations
@@ -72,15 +73,20 @@ def with_given(table: Entries, given: Mapping[str, str]) -> Entries:
 def with_fewer_key_heads(table: Mapping[str, str | Place]) -> Entries:
     """Return `table` with packed projections that may have fewer heads of keys and values.
 
-    It was found with as many: three equal parts are the three spans, in the usual order.
+    It was found with as many: three equal parts are the three spans, in the usual order, and heads
+    that are an axis of keys and values alone are theirs.
     """
     spans = {(0, 3): "query", (1, 3): "key", (2, 3): "value"}
     found: Entries = {}
     for name, entry in table.items():
-        place = as_place(entry)
+        place, role = as_place(entry), name.split(".")[0]
         span = spans.get(place.part or (0, 0), "")
-        usual = span and name.split(".")[0] == span and not place.layout
-        found[name] = replace(place, part=None, span=span) if usual else entry
+        if span and role == span and not place.layout:
+            found[name] = replace(place, part=None, span=span)
+        elif role in ("key", "value") and not span and place.layout:
+            found[name] = replace(place, layout=re.sub(r"\bh\b", "g", place.layout))
+        else:
+            found[name] = entry
     return found
 
 

@@ -116,9 +116,10 @@ def _forms(name: str, axes: int, *, matrix: bool) -> Iterator[Place]:
                 yield Place(name, (part, count), transpose=transpose)
         for span in ("query", "key", "value"):
             yield Place(name, transpose=transpose, span=span)
-        for part in range(3):
-            layout = f"(h n e){tail} -> (n h e){tail}"
-            yield Place(name, (part, 3), transpose=transpose, layout=layout)
+        for count, heads in ((3, "h"), (2, "g")):
+            layout = f"({heads} n e){tail} -> (n {heads} e){tail}"
+            for part in range(count):
+                yield Place(name, (part, count), transpose=transpose, layout=layout)
 
 
 def _of_more_axes(name: str, axes: int, *, matrix: bool) -> Iterator[Place]:
@@ -146,5 +147,5 @@ def _joined(axes: str, *, matrix: bool) -> str:
 def matching(weight: View, bias: View) -> bool:
     """Say whether `bias` is stored in the same part of its parameter as `weight`."""
     one, other = weight.place, bias.place
-    interleaved = [place.layout.startswith("(h n") for place in (one, other)]
+    interleaved = [place.layout.startswith(("(h n", "(g n")) for place in (one, other)]
     return (one.part, one.span, interleaved[0]) == (other.part, other.span, interleaved[1])
