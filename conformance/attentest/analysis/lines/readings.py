@@ -42,11 +42,14 @@ _RMS_NORMS: tuple[dict[str, Any], ...] = (
 """Formulas of the RMS norm that are in use."""
 
 
+_ROTARY: tuple[dict[str, Any], ...] = tuple(
+    {"attention_rotary": "query-and-key", "rotary_pairs": one, "rotary_base": "10000"}
+    for one in ("halves", "adjacent")
+)
+"""Rotary positions that are in use."""
+
 _POSITIONS: tuple[dict[str, Any], ...] = (
-    *(
-        {"attention_rotary": "query-and-key", "rotary_pairs": one, "rotary_base": "10000"}
-        for one in ("halves", "adjacent")
-    ),
+    *_ROTARY,
     {"relative_bias": "alibi"},
     {"relative_bias": "alibi-geometric"},
 )
@@ -135,7 +138,8 @@ def _options(alignment: Alignment) -> list[list[dict[str, Any]]]:
     if component == "loss":
         kinds.append([*_LOSSES])
     if component == "multi_head_attention":
-        kinds += [[{"attention_causality": "built-in"}], [*_POSITIONS]]
+        turned = case.choices.attention_rotary != "none"  # and positions are in one place alone
+        kinds += [[{"attention_causality": "built-in"}], [*(_ROTARY if turned else _POSITIONS)]]
     return [_undeclared(one, case.subject.declared) for one in kinds]
 
 
