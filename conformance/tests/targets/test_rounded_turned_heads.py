@@ -86,6 +86,11 @@ def test_a_scale_that_rounding_breaks_is_a_violation(tmp_path: Path) -> None:
     assert not backend.limits.rounded_heads
 
 
+def test_rounded_heads_are_no_second_violation_of_attention_with_another_mistake(tmp_path):
+    code = CODE.replace("scores.softmax(dim=-1)", "scores.softmax(dim=-2)")
+    assert len(broken(adapted(tmp_path, "LateAttention", code), FORMULA, CLAUSE)) == 1
+
+
 def test_columns_that_rounding_leaves_out_are_a_violation(tmp_path: Path) -> None:
     used = "x * (torch.arange(x.size(-1)) < self.heads * self.size)"
     code = CODE.replace(

@@ -43,18 +43,48 @@ def rounds_heads(
 
     The projections of every attention in `component` lead from every column of the input to these
     heads, and from them to every column of the output. Code that leaves out columns has other
-    numbers. Where the choices do not have it `explained` at other widths, the shapes of its
-    parameters have to say it.
+    numbers. Where the choices do not have it `explained` at other widths, as where something else
+    is wrong with it, the shapes of its parameters have to say it.
     """
     known = subject.choices.as_dict()
     alone = all(known[name] == option for name, option in _OF_WIDTH.items())
     try:
+        if component == "multi_head_attention" and not _is_explained(subject):
+            return explained and all(_answers(subject, one) for one in _sizes_in_heads(subject))
         if not alone:
             return component == "multi_head_attention" and explained and _fits_by_columns(subject)
         sizes = _SIZES if subject.limits.odd_width else _EVEN_SIZES
         return all(_fits(subject, component, one, explained=explained) for one in sizes)
     except (Absent, BackendError, Violation):
         return False
+
+
+def _is_explained(subject: Subject) -> bool:
+    """Say whether attention of a width that the heads divide is that of the choices."""
+    width = 4 * _head(subject.choices)
+    return _station(subject, Sizes(d_model=width, heads=4)).fits(subject.choices)
+
+
+def _answers(subject: Subject, sizes: Sizes) -> bool:
+    """Say that attention at `sizes` has parameters of the shapes of rounded heads, and answers."""
+    return _station(subject, sizes).actual is not None
+
+
+def _station(subject: Subject, sizes: Sizes) -> Station:
+    """Return a call of attention at `sizes`, which raises BackendError where it fails."""
+    fitted = subject.limits.fitted(sizes)
+    part = Part(
+        "multi_head_attention", subject.part("multi_head_attention", fitted), subject.choices
+    )
+    return Station.of(part.probe, part.drawn(), part.inputs(length=4))
+
+
+def _sizes_in_heads(subject: Subject) -> tuple[Sizes, Sizes]:
+    """Return two widths that the heads do not divide, whose heads have pairs of columns."""
+    width = _head(subject.choices)
+    if subject.limits.odd_width:
+        return Sizes(d_model=2 * width + 1, heads=2), Sizes(d_model=3 * width + 2, heads=3)
+    return Sizes(d_model=3 * width + 2, heads=3), Sizes(d_model=4 * width + 2, heads=4)
 
 
 def _fits_by_columns(subject: Subject) -> bool:
@@ -64,9 +94,7 @@ def _fits_by_columns(subject: Subject) -> bool:
     others are zeros: it computes there what attention of that width does.
     """
     width = _head(subject.choices)
-    sizes = (Sizes(d_model=2 * width + 1, heads=2), Sizes(d_model=3 * width + 2, heads=3))
-    if not subject.limits.odd_width:
-        sizes = (Sizes(d_model=3 * width + 2, heads=3), Sizes(d_model=4 * width + 2, heads=4))
+    sizes = _sizes_in_heads(subject)
     return all(
         _fits_in(subject, subject.limits.fitted(one), kept)
         for one in sizes
