@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from attentest.results.following import line_of_part, lines_of_parts
 from attentest.results.plan import formulas
 from attentest.results.verdict import Counterexample, LikelyCause, Location, Status, Verdict
 from attentest_spec.clauses import Clause, clauses
@@ -213,15 +214,17 @@ def _keys(broken: Sequence[Verdict]) -> Iterator[Key]:
     """Yield for each verdict what it has in common with those of the same cause."""
     names = list(_chosen(broken))
     pairs = list(zip(broken, names, strict=True))
-    parts = _confirmed_lines(broken)
+    parts, own_lines = _confirmed_lines(broken), lines_of_parts(broken)
     lines = {
-        chosen: _mended(verdict.location, parts)
+        chosen: line_of_part(verdict, own_lines) or _mended(verdict.location, parts)
         for verdict, chosen in pairs
         if verdict.location and chosen
     }
     proved = _proved_lines(pairs)
     own = [
-        _proved(verdict, chosen, proved) or _own_key(verdict, chosen, lines, parts)
+        _proved(verdict, chosen, proved)
+        or line_of_part(verdict, own_lines)
+        or _own_key(verdict, chosen, lines, parts)
         for verdict, chosen in pairs
     ]
     unknown = {

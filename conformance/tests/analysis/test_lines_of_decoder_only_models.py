@@ -166,3 +166,23 @@ def test_call_that_gives_a_network_its_input_without_a_norm_is_to_blame(tmp_path
     location = formula_verdict(tmp_path, edited(OWN, wrong)).location
     assert location is not None
     assert "return x + self.network(x)" in location.code
+
+
+GATED = "return self.down(F.silu(self.gate(x)) * self.up(x))"
+
+
+@pytest.mark.proof
+def test_call_without_a_norm_is_to_blame_in_models_of_several_layers_too(tmp_path: Path) -> None:
+    """What one of its layers is given does not make such a model right."""
+    wrong = edited(
+        OWN,
+        (PARTS, PARTS + "        self.gate = nn.Linear(width, hidden)\n"),
+        ("rows = self.up.weight.T\n        return self.down(F.gelu(x @ rows + self.up.bias))", GATED),
+        ("self.network(self.norm2(x))", "self.network(x)"),
+    )
+    bench = Bench(adapted(tmp_path, "SmallGPT", wrong), effort=0.2)
+    names = ("formula", "every-layer-counts", "norm-kind", "order-matters", "float32")
+    verdicts = [judge(bench, f"language_model.{one}") for one in names]
+    lines = [one.location.code for one in verdicts if one.location]
+    assert len(lines) > 1
+    assert {*lines} == {"return x + self.network(x)"}

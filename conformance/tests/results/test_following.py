@@ -1,4 +1,4 @@
-"""Questions about a whole that follow from a mistake in a part of it."""
+"""Questions about a whole, and lines in it, that follow from a mistake in a part of it."""
 
 from pathlib import Path
 from types import SimpleNamespace
@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from attentest.results.following import followed_by
-from attentest.results.verdict import Status
+from attentest.results.following import followed_by, line_of_part, lines_of_parts
+from attentest.results.verdict import Location, Status, Verdict
 
 SOURCE = '''def half(x):
     return -x
@@ -58,3 +58,21 @@ def test_line_of_another_function_follows_from_nothing(file: str, line: int) -> 
 def test_file_that_cannot_be_read_has_no_functions(tmp_path: Path) -> None:
     missing = str(tmp_path / "own.py")
     assert followed_by(asked(7), [cause(missing, 2, "turn")]) == ""
+
+
+def broken(file: str, name: str, line: int, *, confirmed: bool = False) -> Verdict:
+    place = Location(file, line, "", "scores", "", "", confirmed)
+    return Verdict(f"own.py:{name}", f"{name}.formula", "violation", location=place)
+
+
+def test_a_line_in_a_part_that_is_broken_by_itself_is_that_of_the_part(file: str) -> None:
+    lines = lines_of_parts([broken(file, "turn", 7), broken(file, "turn", 6, confirmed=True)])
+    assert line_of_part(broken(file, "Net", 7), lines) == (file, 6)
+    assert line_of_part(broken(file, "turn", 7), lines) is None
+    assert line_of_part(broken(file, "Net", 2), lines) is None
+    assert line_of_part(broken(file, "Net", 11), lines) is None
+
+
+def test_a_whole_that_is_wrong_in_a_part_is_no_part_that_is_broken(file: str) -> None:
+    lines = lines_of_parts([broken(file, "Net", 7)])
+    assert line_of_part(broken(file, "Model", 7), lines) is None

@@ -25,6 +25,30 @@ def differing_call(alignment: Alignment, operation: Operation) -> int | None:
     return None
 
 
+def maker_within(alignment: Alignment, operation: Operation, wrong: Step) -> Place | None:
+    """Return the line that made what `wrong` is made from, where both are of one part.
+
+    The part that lacks its last step is to blame, and not the line that takes its result.
+    """
+    takes = [one for one in wrong.inputs if one.part and wrong.part.startswith(f"{one.part}.")]
+    for value in operation.inputs:
+        known = [piece.step for piece in alignment.known.get(value.number, ())]
+        if value.made is not None and any(one in known for one in takes):
+            return value.made.place
+    return None
+
+
+def giver_of_parameters(alignment: Alignment, operation: Operation, wrong: Step) -> Place | None:
+    """Return the call that gives other parameters to a function that is right elsewhere.
+
+    It is the innermost in which the two differ; None where `wrong` takes no parameters.
+    """
+    if not any(one.name in alignment.case.formula.parameters for one in wrong.inputs):
+        return None
+    number = differing_call(alignment, operation)
+    return None if number is None else operation.places[number]
+
+
 def takes_each_once(place: Place) -> bool:
     """Say whether the arguments of a function that a line uses are used nowhere else in it.
 

@@ -10,11 +10,13 @@ from attentest.analysis.lines.alignment import Alignment
 from attentest.analysis.lines.callers import (
     differing_call,
     giver_of_axis,
+    giver_of_parameters,
     is_residual_sum,
     knowing,
     lacks_last_branch,
     lacks_sum,
     maker_of_last_branch,
+    maker_within,
     makers_of_branch,
     takes_each_once,
 )
@@ -50,7 +52,7 @@ from attentest.analysis.lines.inputs import FRESH
 from attentest.analysis.lines.matching import is_mask, is_rearranged
 from attentest.analysis.lines.readings import is_silent, readings, under
 from attentest.analysis.lines.recorders import is_jax
-from attentest.analysis.lines.recording import Operation, Place
+from attentest.analysis.lines.recording import Place
 from attentest.analysis.lines.search import Finding, again, search
 from attentest.harness.subject import Step, Subject
 from attentest.results.verdict import Location
@@ -88,6 +90,14 @@ class Found:
         sure = self.proved + self.said.is_known
         known = self.finding.cured, sure, self.covered, self.said.exact, -len(other)
         return tuple(-one for one in known)
+
+    def leads_to(self, other: "Found | None") -> bool:
+        """Say whether this line calls what computes the `other` one, and gives it another value.
+
+        Calls of several layers are not cured together by what one of them is given.
+        """
+        calls = other.finding.operation.places[1:] if other is not None else ()
+        return self.confirmed and self.finding.argument is not None and self.place in calls
 
     def location(self, formula: Formula | None = None, *, confirmed: bool = False) -> Location:
         """Return the line, in words with the sizes of the example of `formula`, if any."""
@@ -130,6 +140,8 @@ def locate(
         if found.finding.cured and not found.confirmed:
             return found.location()
     other = _found(alignment, time.thread_time() + SECONDS / 2)
+    if found is not None and found.leads_to(other):
+        return found.location()
     if other is not None and (other.confirmed or found is None):
         other = _on_fresh_inputs(other, own_cases(subject, *key, FRESH))
     best = other if other is not None and (other.confirmed or found is None) else found
@@ -294,7 +306,7 @@ def _blamed(alignment: Alignment, finding: Finding, wrong: FormulaStep) -> Place
     if finding.kept is not None or len(operation.places) < 2:
         return operation.place
     if finding.argument is None:
-        caller = _giver(alignment, operation, wrong)
+        caller = giver_of_parameters(alignment, operation, wrong)
     else:
         caller = _caller(alignment, finding, depth)
     if caller is not None:
@@ -314,33 +326,9 @@ def _blamed(alignment: Alignment, finding: Finding, wrong: FormulaStep) -> Place
         return common or operation.places[depth]
     elsewhere = wrong.part != finding.step.part and not is_rearranged(wrong, finding.step)
     if elsewhere or finding.leaves_out:
-        inner = _within(alignment, operation, wrong)
+        inner = maker_within(alignment, operation, wrong)
         return inner or _common(alignment, finding, wrong) or operation.place
     return operation.place
-
-
-def _within(alignment: Alignment, operation: Operation, wrong: FormulaStep) -> Place | None:
-    """Return the line that made what `wrong` is made from, where both are of one part.
-
-    The part that lacks its last step is to blame, and not the line that takes its result.
-    """
-    takes = [one for one in wrong.inputs if one.part and wrong.part.startswith(f"{one.part}.")]
-    for value in operation.inputs:
-        known = [piece.step for piece in alignment.known.get(value.number, ())]
-        if value.made is not None and any(one in known for one in takes):
-            return value.made.place
-    return None
-
-
-def _giver(alignment: Alignment, operation: Operation, wrong: FormulaStep) -> Place | None:
-    """Return the call that gives other parameters to a function that is right elsewhere.
-
-    It is the innermost in which the two differ; None where `wrong` takes no parameters.
-    """
-    if not any(one.name in alignment.case.formula.parameters for one in wrong.inputs):
-        return None
-    number = differing_call(alignment, operation)
-    return None if number is None else operation.places[number]
 
 
 def _caller(alignment: Alignment, finding: Finding, depth: int) -> Place | None:
