@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from attentest.results.following import line_of_part, lines_of_parts
+from attentest.results.parts import line_of_part, lines_of_parts
 from attentest.results.plan import formulas
 from attentest.results.verdict import Counterexample, LikelyCause, Location, Status, Verdict
 from attentest_spec.clauses import Clause, clauses

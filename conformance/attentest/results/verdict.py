@@ -1,11 +1,8 @@
 """Verdicts: the status of a clause on one backend, with the numbers that led to it."""
 
-import ast
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import cache
-from pathlib import Path
 from typing import Any
 
 from attentest_spec.choices import Value
@@ -124,26 +121,6 @@ class Location:
     def is_value(self) -> bool:
         """Whether `step` is a value of the reference, and not what no value shows."""
         return self.step not in EFFECTS
-
-    @property
-    def definition(self) -> str:
-        """The name of the function or class of the file that has the line, "" for none."""
-        found = lines_of_definitions(self.file).items()
-        return next((name for name, lines in found if self.line in lines), "")
-
-
-@cache
-def lines_of_definitions(path: str) -> Mapping[str, range]:
-    """Return the lines of the functions and classes of a file, {} where it cannot be read."""
-    try:
-        tree = ast.parse(Path(path).read_text(encoding="utf-8"))
-    except (OSError, SyntaxError, ValueError):
-        return {}
-    return {
-        one.name: range(one.lineno, (one.end_lineno or one.lineno) + 1)
-        for one in tree.body
-        if isinstance(one, ast.FunctionDef | ast.ClassDef)
-    }
 
 
 EFFECTS = ("gradient", "mask", "evaluation", "parameters")

@@ -1,6 +1,7 @@
 """The positions of a whole model that are added on one side alone."""
 
 import pytest
+from proof import share
 
 from attentest.analysis.diagnosis.variants import Variant
 from attentest.analysis.encoded import (
@@ -50,6 +51,7 @@ def test_divisor_of_variances_shows_in_the_encoder_of_a_mistaken_model():
 BESIDE = {"positional_encoding": "interleaved", "norm_placement": "pre", "norm_epsilon": 1e-6}
 
 
+@share(2, rest=1)
 @pytest.mark.parametrize(
     "mistake",
     [

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from folders import SUPPORT
 from mistaken_code import edited
+from proof import share
 
 import attentest
 from attentest.analysis.cached_steps import line_of_cache
@@ -39,6 +40,7 @@ MISTAKES = [
 """A model, an edit that injects a mistake, and how the line begins that is named."""
 
 
+@share(2, rest=1)
 @pytest.mark.parametrize(("target", "right", "wrong", "line"), MISTAKES)
 def test_line_of_a_wrong_step_is_the_first_that_is_made_of_right_values(
     target: str, right: str, wrong: str, line: str, tmp_path: Path
@@ -58,6 +60,7 @@ def linked(file: str, line: int) -> str:
     return "\n".join(Path(file).read_text().splitlines()[line - 1 : line + 1])
 
 
+@share(2, rest=1)
 @pytest.mark.parametrize("target", sorted({one for one, *_ in MISTAKES}))
 def test_right_steps_have_no_line(target: str) -> None:
     subject = Subject(attentest.adapted(str(WILD / target)))

@@ -173,11 +173,14 @@ GATED = "return self.down(F.silu(self.gate(x)) * self.up(x))"
 
 @pytest.mark.proof
 def test_call_without_a_norm_is_to_blame_in_models_of_several_layers_too(tmp_path: Path) -> None:
-    """What one of its layers is given does not make such a model right."""
+    """Such a model is not right once one of its layers is given the normed rows."""
     wrong = edited(
         OWN,
         (PARTS, PARTS + "        self.gate = nn.Linear(width, hidden)\n"),
-        ("rows = self.up.weight.T\n        return self.down(F.gelu(x @ rows + self.up.bias))", GATED),
+        (
+            "rows = self.up.weight.T\n        return self.down(F.gelu(x @ rows + self.up.bias))",
+            GATED,
+        ),
         ("self.network(self.norm2(x))", "self.network(x)"),
     )
     bench = Bench(adapted(tmp_path, "SmallGPT", wrong), effort=0.2)

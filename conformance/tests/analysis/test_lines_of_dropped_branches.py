@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 from mistaken_code import adapted, edited
+from proof import share
 
 from attentest.judging.bench import Bench
 from attentest.judging.judge import judge
@@ -52,6 +53,7 @@ def _line(folder: Path, *edits: tuple[str, str]) -> Location | None:
     return verdict.location
 
 
+@share(2, rest=1)
 @pytest.mark.parametrize(
     ("right", "wrong", "named"),
     [

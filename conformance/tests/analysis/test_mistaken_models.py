@@ -1,6 +1,7 @@
 """The one mistake that gives all numbers of a whole model."""
 
 import pytest
+from proof import share
 
 from attentest.analysis.diagnosis.variants import Variant
 from attentest.analysis.mistaken_models import mistake_of_model
@@ -25,6 +26,7 @@ def test_mistake_of_a_model_is_found_with_choices_that_it_hides(mistake):
     assert choices["norm_placement"] == "pre"
 
 
+@share(2, rest=1)
 @pytest.mark.parametrize("mistake", ["", "generator.temperature", "model.encoder-left-out"])
 def test_right_models_and_other_mistakes_are_none_of_them(mistake):
     faulted = (faults()[mistake],) if mistake else ()

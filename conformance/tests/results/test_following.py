@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from attentest.results.following import followed_by, line_of_part, lines_of_parts
+from attentest.results.following import followed_by
+from attentest.results.parts import line_of_part, lines_of_parts
 from attentest.results.verdict import Location, Status, Verdict
 
 SOURCE = '''def half(x):

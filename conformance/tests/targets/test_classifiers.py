@@ -94,6 +94,7 @@ def test_head_that_no_length_fits_is_a_question(tmp_path: Path) -> None:
         adapted(tmp_path, "Classifier", FLAT.replace("seq_length * emb,", "seq_length * emb + 1,"))
 
 
+@pytest.mark.proof
 def test_constant_length_is_that_of_all_calls(tmp_path: Path) -> None:
     whole = "self.tokens(x) + self.positions.weight"
     code = FLAT.replace("self.tokens(x) + self.positions(places)", whole)

@@ -4,6 +4,7 @@ import copy
 
 import pytest
 from mistaken_code import adapted, broken, edited
+from proof import share
 
 from attentest.targets.adapt import Unclear
 from attentest_spec import Sizes
@@ -61,6 +62,7 @@ STYLES = {
 WITHOUT = edited(CODE[: CODE.index('        if "labels"')], ("logits = ", "return "))
 
 
+@share(2, rest=1)
 @pytest.mark.parametrize("style", STYLES)
 def test_encoder_of_a_batch_is_called_with_its_items(tmp_path, style):
     source = CODE if style in ("dictionary", "get") else WITHOUT
@@ -111,6 +113,7 @@ class Pairs(nn.Module):
 NAMED = edited(WITHOUT, (READ, f"held = batch\n        {READ.replace('batch', 'held')}"))
 
 
+@share(2, rest=1)
 @pytest.mark.parametrize(("name", "source"), [("Pairs", HANDED), ("Reviews", NAMED)])
 def test_batch_that_is_handed_on_or_renamed_is_read_by_its_items(tmp_path, name, source):
     backend = adapted(tmp_path, name, source)

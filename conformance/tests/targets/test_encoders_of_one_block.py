@@ -3,6 +3,7 @@
 import pytest
 import torch
 from mistaken_code import adapted, broken, edited
+from proof import share
 
 import attentest
 from attentest.targets.adapt import Unclear
@@ -160,6 +161,7 @@ class Texts(nn.Module):
 """
 
 
+@pytest.mark.proof
 def test_layers_of_torch_are_judged_with_the_padding_that_their_fast_path_cuts_off(tmp_path):
     backend = adapted(tmp_path, "Texts", PADDED)
     clauses = (*CLAUSES, "encoder.padding-invariance")
@@ -176,6 +178,7 @@ def test_layers_of_torch_are_judged_with_the_padding_that_their_fast_path_cuts_o
 LAST = ("x = self.layers(x, src_key_padding_mask=hidden)", "x = self.layers(x)")
 
 
+@share(2, rest=1)
 @pytest.mark.parametrize("pooled", ["x[:, -1]", "x[:, 0]", "x.mean(1)", "x.max(1).values"])
 def test_layers_that_attend_over_the_batch_are_a_violation_whatever_is_pooled(tmp_path, pooled):
     source = edited(PADDED, LAST, (", batch_first=True", ""), ("x[:, 0]", pooled))

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 from mistaken_code import adapted, asked_or_broken, broken, edited
+from proof import share
 
 import attentest
 from attentest.targets.adapt import Unclear
@@ -158,6 +159,7 @@ def test_mistakes_behind_rows_of_a_class_are_found_or_asked_about(
     assert asked_or_broken(tmp_path, name, text, right, wrong, "encoder.formula")
 
 
+@share(2, rest=1)
 @pytest.mark.parametrize(
     ("right", "wrong"),
     [
@@ -188,6 +190,7 @@ def test_layers_that_join_samples_of_one_length_are_a_question(tmp_path: Path) -
 CUT = edited(WHOLE, ("+ self.places.weight\n", "+ self.places.weight[: ids.shape[1]]\n"))
 
 
+@share(2, rest=1)
 @pytest.mark.parametrize("source", [WHOLE, CUT], ids=["whole table", "any length"])
 def test_tables_of_positions_on_which_nothing_depends_are_a_question(
     source: str, tmp_path: Path
@@ -204,6 +207,7 @@ SINES = """
 """
 
 
+@pytest.mark.proof
 def test_table_of_one_length_that_is_no_buffer_is_read_by_the_length_that_a_call_names(
     tmp_path: Path,
 ) -> None:

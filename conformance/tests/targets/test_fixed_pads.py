@@ -65,6 +65,7 @@ def gradient(backend: Backend) -> Status:
     return judge(bench, "model.parameter-gradient").status
 
 
+@pytest.mark.proof
 def test_row_that_the_code_never_trains_is_assumed_to_be_the_padding(tmp_path: Path) -> None:
     code = edited(FLAT.read_text(encoding="utf-8"), TABLES)
     backend = adapted(tmp_path, "Transformer", code)

@@ -2,6 +2,7 @@
 
 import pytest
 from mistaken_code import adapted, broken, edited
+from proof import share
 
 from attentest.targets.adapt import Unclear
 
@@ -60,6 +61,7 @@ def test_encoder_that_a_function_makes_is_judged(tmp_path, name):
     assert "build_model(" in backend.written()
 
 
+@share(2, rest=1)
 @pytest.mark.parametrize(
     ("right", "wrong"),
     [

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from folders import SUPPORT
 from mistaken_code import adapted, broken, edited
+from proof import share
 from torch import nn
 from torch.nn import functional
 
@@ -33,6 +34,7 @@ def test_labels_are_read_by_a_loss_alone() -> None:
     assert not is_of_loss(_TwoSides.forward, "y")
 
 
+@share(2, rest=1)
 @pytest.mark.parametrize("mistaken", [False, True])
 def test_a_model_with_such_labels_is_judged(tmp_path: Path, mistaken: bool) -> None:
     source = edited(SOURCE, ("x + self.attn(", "self.attn(")) if mistaken else SOURCE

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 from mistaken_code import adapted, asked_or_broken, broken, edited
+from proof import share
 
 from attentest.targets.file_modules import load
 from attentest.targets.models.recognition import is_whole
@@ -51,6 +52,7 @@ def _words(backend: object) -> str:
     return "\n".join((*backend.understood, *backend.assumed))  # type: ignore[attr-defined]
 
 
+@share(2, rest=1)
 @pytest.mark.parametrize(
     ("edit", "said", "is_assumed"),
     [((), TURNED, True), ((CLASSES,), "the output is (B, V, T)", False), ((BACK,), "", False)],
@@ -64,6 +66,7 @@ def test_output_axes_are_measured(
     assert not broken(backend, FORMULA)
 
 
+@share(2, rest=1)
 @pytest.mark.parametrize("edit", [KEYS, ATTRIBUTES])
 def test_inputs_of_a_batch_are_read_by_keys_and_by_attributes(
     edit: tuple[str, str], tmp_path: Path

@@ -87,6 +87,7 @@ TABLES = {
 }
 
 
+@share(2, rest=1)
 @pytest.mark.parametrize("name", ["BertEncoder", "BertForWords"])
 @pytest.mark.parametrize("table", TABLES)
 def test_length_of_a_default_that_the_class_leaves_out_is_a_size(tmp_path, name, table):

@@ -17,6 +17,7 @@ TWO = ("src_seq_len, d_model", "src_seq_len, tgt_seq_len, d_model")
 SAID = "raises where source and target differ in length"
 
 
+@pytest.mark.proof
 def test_model_with_a_length_of_each_side_that_raises_for_them_is_a_question(
     tmp_path: Path,
 ) -> None:
@@ -42,6 +43,7 @@ def test_right_model_with_a_length_of_each_side_conforms(tmp_path: Path) -> None
     assert not broken(backend, "model.formula", "model.step-by-step")
 
 
+@pytest.mark.proof
 def test_model_with_one_length_that_raises_for_others_is_a_question_with_an_option(
     tmp_path: Path,
 ) -> None:

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 from mistaken_code import adapted, asked_or_broken, broken, edited
+from proof import share
 
 SOURCE = """
 import torch
@@ -73,6 +74,7 @@ def test_a_list_of_no_caches_is_given(tmp_path: Path, edits: tuple[tuple[str, st
     assert broken(backend, *CLAUSES) == []
 
 
+@share(2, rest=1)
 @pytest.mark.parametrize(
     ("right", "wrong"),
     [

@@ -2,6 +2,7 @@
 
 import pytest
 from mistaken_code import adapted, broken, edited
+from proof import share
 
 from attentest.targets.adapt import Unclear
 
@@ -59,6 +60,7 @@ def test_mask_that_is_a_column_breaks_no_clause(tmp_path):
     assert broken(backend, *CLAUSES) == []
 
 
+@share(2, rest=1)
 @pytest.mark.parametrize(
     "edit",
     [

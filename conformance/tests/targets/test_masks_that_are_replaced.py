@@ -2,6 +2,7 @@
 
 import pytest
 from mistaken_code import adapted, asked_or_broken, broken, edited
+from proof import share
 
 CODE = """
 import torch
@@ -46,6 +47,7 @@ def test_masks_that_a_call_replaces_by_those_of_its_ids_are_no_masks_of_it(tmp_p
     assert broken(backend, *CLAUSES) == []
 
 
+@share(2, rest=1)
 @pytest.mark.parametrize(
     "edit",
     [

@@ -2,6 +2,7 @@
 
 import pytest
 from mistaken_code import adapted, asked, broken, edited
+from proof import share
 
 CODE = """
 import torch
@@ -54,6 +55,7 @@ def test_model_of_one_text_is_called_with_each_text(tmp_path):
     assert "class OneText(nn.Module)" in backend.adapter.loader()
 
 
+@share(2, rest=1)
 @pytest.mark.parametrize(
     ("right", "wrong"),
     [

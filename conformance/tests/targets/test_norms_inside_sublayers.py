@@ -101,6 +101,7 @@ OWN_HIDDEN = (".triu(1)", ".triu(0)")
 UNSCALED = (" / q.shape[-1] ** 0.5", "")
 
 
+@pytest.mark.proof
 def test_choices_are_read_next_to_a_mistake_elsewhere(tmp_path: Path) -> None:
     read = read_with(tmp_path, OWN_HIDDEN)
     assert {name: read.choices[name] for name in CHOICES} == CHOICES

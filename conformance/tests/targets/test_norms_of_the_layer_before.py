@@ -2,6 +2,7 @@
 
 import pytest
 from mistaken_code import adapted, asked_or_broken, broken, edited
+from proof import share
 
 from attentest.targets.adapt.reading import Unclear
 
@@ -67,6 +68,7 @@ MISTAKES = [
 """The right code and a mistake; the last but one has the path of one sublayer before its norm."""
 
 
+@share(2, rest=1)
 @pytest.mark.parametrize(("right", "wrong"), MISTAKES)
 def test_mistakes_in_layers_with_such_norms_are_not_passed(tmp_path, right, wrong):
     clauses = "encoder.formula", "encoder.layers-own-parameters"
@@ -86,11 +88,13 @@ def test_norms_before_sublayers_are_read_as_they_are(tmp_path):
     assert not broken(backend, "encoder.formula")
 
 
+@pytest.mark.proof
 def test_norms_of_the_layer_before_are_asked_about_where_nothing_is_assumed(tmp_path):
     with pytest.raises(Unclear):
         adapted(tmp_path, "Reader", CODE, strict=True)
 
 
+@share(2, rest=1)
 @pytest.mark.parametrize(
     "edits",
     [

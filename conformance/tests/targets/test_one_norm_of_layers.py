@@ -40,6 +40,7 @@ def test_one_norm_for_both_sublayers_is_judged_with_one_for_each(tmp_path, call)
     assert not broken(backend, "encoder.formula")
 
 
+@pytest.mark.proof
 def test_mistakes_in_layers_with_one_norm_are_not_passed(tmp_path):
     for right, wrong in (
         ("self.norm(x + self.network(x))", "self.norm(self.network(x))"),

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 from mistaken_code import adapted, edited
+from proof import share
 
 from attentest.targets.adapt import Unclear
 
@@ -48,6 +49,7 @@ def test_row_of_a_text_is_said_not_to_be_judged(tmp_path: Path, output: str) -> 
     assert found == "not judged: what Encoder makes of the output of its layers"
 
 
+@share(2, rest=1)
 @pytest.mark.parametrize("output", ["x.mean(1)", "x.max(1).values", "x[:, -1]"])
 def test_row_that_padding_changes_is_named(tmp_path: Path, output: str) -> None:
     assert "changes with padding" in sentence(tmp_path, output)

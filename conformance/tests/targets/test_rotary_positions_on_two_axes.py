@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 from mistaken_code import adapted, broken, edited
+from proof import share
 
 from attentest.targets.adapt import Unclear
 
@@ -48,6 +49,7 @@ def test_positions_on_one_axis_conform(tmp_path: Path) -> None:
     assert not broken(adapted(tmp_path, "Rotary", code), "rotary.formula")
 
 
+@share(2, rest=1)
 @pytest.mark.parametrize(
     ("right", "wrong"),
     [

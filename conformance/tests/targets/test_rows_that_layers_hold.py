@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 from mistaken_code import adapted, asked, asked_or_broken, broken, edited
+from proof import share
 
 from attentest.targets.adapt import Unclear
 from attentest.targets.members import members
@@ -270,6 +271,7 @@ class TextClassifier(nn.Module):
 """
 
 
+@pytest.mark.proof
 def test_encoder_with_a_switch_that_has_no_default_is_a_question_that_names_it(
     tmp_path: Path,
 ) -> None:
@@ -283,6 +285,7 @@ def test_encoder_with_a_switch_that_has_no_default_is_a_question_that_names_it(
     assert broken(backend, "encoder.formula") == []
 
 
+@share(2, rest=1)
 @pytest.mark.parametrize("source", [FEW, PATCHES, FRAMES], ids=["images", "columns", "vectors"])
 def test_norm_of_a_class_that_no_call_uses_is_a_question(source: str, tmp_path: Path) -> None:
     held = "self.norm = nn.LayerNorm(dim)"

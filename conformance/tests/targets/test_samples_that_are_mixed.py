@@ -2,6 +2,7 @@
 
 import pytest
 from mistaken_code import adapted, broken
+from proof import share
 
 from attentest.targets.adapt import Unclear
 from attentest.targets.members import members
@@ -47,6 +48,7 @@ FIRST = "batch_first=True"
 PLACES = "self.places(torch.arange(ids.shape[1]))"
 
 
+@share(2, rest=1)
 @pytest.mark.parametrize("returned", ["{}", "{}.mean(1)", "({}, None)"])
 def test_encoder_of_texts_that_attends_over_the_batch_is_a_violation(tmp_path, returned):
     """The layers by themselves are right in either order, and hide the mistake of their caller."""
@@ -58,6 +60,7 @@ def test_encoder_of_texts_that_attends_over_the_batch_is_a_violation(tmp_path, r
     assert broken(backend, "encoder.formula")
 
 
+@pytest.mark.proof
 def test_encoder_of_texts_with_another_mistake_as_well_is_asked_about(tmp_path):
     source = TEXTS.replace(FIRST, "batch_first=False, activation=torch.sin")
     with pytest.raises(Unclear, match=r"mixes the samples|mistake, or a design|do not give"):

@@ -2,6 +2,7 @@
 
 import pytest
 from mistaken_code import adapted, asked_or_broken, broken, edited
+from proof import share
 
 from attentest.targets.adapt.reading import Unclear
 
@@ -63,6 +64,7 @@ MISTAKES = [
 ]
 
 
+@share(2, rest=1)
 @pytest.mark.parametrize(("right", "wrong"), MISTAKES)
 def test_mistakes_in_encoders_with_such_norms_are_not_passed(tmp_path, right, wrong):
     assert asked_or_broken(tmp_path, "Reader", CODE, right, wrong, *CLAUSES)

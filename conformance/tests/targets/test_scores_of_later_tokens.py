@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 from mistaken_code import adapted, asked, edited
+from proof import share
 
 CODE = """
 import torch
@@ -72,6 +73,7 @@ def test_encoder_that_scores_the_whole_text_says_nothing_of_later_tokens(tmp_pat
     assert not any(SAID in one for one in backend.assumed)
 
 
+@share(2, rest=1)
 @pytest.mark.parametrize("name", ["SLM_model", "TinyLLM", "LMModel"])
 def test_small_language_model_that_hides_no_later_token_is_asked_about(
     tmp_path: Path, name: str

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 from mistaken_code import adapted, broken, edited
+from proof import share
 
 import attentest
 
@@ -58,6 +59,7 @@ class SmallGPT(nn.Module):
 FORMULA = "language_model.formula"
 
 
+@share(2, rest=1)
 @pytest.mark.parametrize(
     "copied",
     [

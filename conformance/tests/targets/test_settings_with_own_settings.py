@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from folders import SUPPORT
 from mistaken_code import adapted, broken
+from proof import share
 
 NANO = (SUPPORT / "wild_language_models" / "nano.py").read_text()
 OTHERS = """from dataclasses import dataclass, field
@@ -56,6 +57,7 @@ SOURCE = SOURCE.replace(
 )
 
 
+@share(2, rest=1)
 @pytest.mark.parametrize("later", ["", "from __future__ import annotations\n"])
 def test_settings_of_another_class_stay_as_they_are(tmp_path: Path, later: str) -> None:
     (tmp_path / "own_sizes.py").write_text(later + OTHERS)

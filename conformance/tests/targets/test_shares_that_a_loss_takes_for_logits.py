@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 from mistaken_code import adapted, edited
+from proof import share
 from test_layouts_and_batches_of_models import BACK, MODEL
 
 from attentest.targets.adapt import Unclear
@@ -40,6 +41,7 @@ def test_training_in_another_file_is_read(tmp_path: Path) -> None:
         adapted(tmp_path, "Translator", SHARES)
 
 
+@share(2, rest=1)
 @pytest.mark.parametrize(
     "source", [SHARES, SHARES + OF_SHARES, IN_EVALUATION + TRAINING, MODEL + TRAINING]
 )

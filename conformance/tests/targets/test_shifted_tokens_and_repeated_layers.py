@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 from mistaken_code import adapted, broken, edited
+from proof import share
 
 from attentest.targets.adapt import Unclear
 
@@ -69,6 +70,7 @@ LOOPED = edited(
 )
 
 
+@share(2, rest=1)
 @pytest.mark.parametrize(
     ("right", "wrong", "name"),
     [
@@ -87,6 +89,7 @@ def test_layers_that_are_called_again_are_asked_about(tmp_path: Path) -> None:
         adapted(tmp_path, "Encoder", LOOPED)
 
 
+@share(2, rest=1)
 @pytest.mark.parametrize(
     ("right", "wrong"),
     [

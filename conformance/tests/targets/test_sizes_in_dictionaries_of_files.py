@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from mistaken_code import adapted, broken, edited
+from proof import share
 
 CODE = """
 import json
@@ -69,6 +70,7 @@ SIZES = {"n_embd": 384, "block_size": 256, "n_head": 6, "n_layers": 6, "rate": 0
 WORDS = {"d_model": 5, "hidden": 7, "layers": 9}
 
 
+@share(2, rest=1)
 @pytest.mark.parametrize("inner", ["", "model"])
 def test_sizes_of_a_dictionary_from_a_file_are_those_of_the_model(
     tmp_path: Path, inner: str

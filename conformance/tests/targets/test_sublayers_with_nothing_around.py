@@ -2,6 +2,7 @@
 
 import pytest
 from mistaken_code import adapted, broken, edited
+from proof import share
 
 from attentest.targets.adapt import Unclear
 
@@ -75,6 +76,7 @@ def test_layer_of_constants_with_both_sublayers_wrapped_conforms(tmp_path):
     assert broken(backend, CLAUSE) == []
 
 
+@share(2, rest=1)
 @pytest.mark.parametrize(
     "edit",
     [

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import pytest
 from mistaken_code import adapted, edited
 from plain_gpt import PLAIN_GPT
 
@@ -29,6 +30,7 @@ SANDWICH = edited(
 )
 
 
+@pytest.mark.proof
 def test_sum_with_the_normalised_input_is_the_line_of_the_mistake(tmp_path: Path) -> None:
     wrong = "x = branch + self.one(x)"
     backend = adapted(tmp_path, "GPT", edited(SANDWICH, ("x = branch + x", wrong)))

@@ -2,6 +2,7 @@
 
 import pytest
 from mistaken_code import adapted, asked_or_broken, broken, edited
+from proof import share
 
 from attentest.targets.adapt.reading import Unclear
 
@@ -59,6 +60,7 @@ class Transformer(nn.Module):
 """
 
 
+@pytest.mark.proof
 def test_switches_of_decoders_are_off_in_an_encoder(tmp_path):
     backend = adapted(tmp_path, "Transformer", CODE)
     assert any("is_gpt is False" in one for one in backend.assumed)
@@ -72,6 +74,7 @@ MISTAKES = [
 ]
 
 
+@share(2, rest=1)
 @pytest.mark.parametrize(("right", "wrong"), MISTAKES)
 def test_mistakes_besides_such_switches_are_not_passed(tmp_path, right, wrong):
     clauses = "encoder.formula", "encoder.padding-invariance"

@@ -39,6 +39,7 @@ def test_a_model_with_such_a_table_is_judged_in_single_precision(tmp_path: Path)
     assert report[FORMULA].status == "pass", str(report)
 
 
+@pytest.mark.proof
 def test_a_wrong_table_is_a_question(tmp_path: Path) -> None:
     wrong = "freqs = torch.outer(t, freqs)"
     with pytest.raises(Unclear, match="no option of the specification gives its numbers"):

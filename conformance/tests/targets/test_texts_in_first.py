@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 from mistaken_code import adapted, asked_or_broken, broken, edited
+from proof import share
 
 SOURCE = """
 import math
@@ -58,6 +59,7 @@ def test_ids_in_first_are_an_assumption(tmp_path: Path, edits: tuple[tuple[str, 
     assert not broken(backend, FORMULA)
 
 
+@share(2, rest=1)
 @pytest.mark.parametrize(
     ("right", "wrong"),
     [

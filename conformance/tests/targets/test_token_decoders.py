@@ -48,6 +48,7 @@ def test_layers_that_are_given_the_memory_twice_conform(tmp_path):
     assert report.conforms, str(report)
 
 
+@share(2, rest=1)
 @pytest.mark.parametrize("wrong", ["enc_src, self.table(trg)", "x, enc_src"])
 def test_layers_that_are_given_another_memory_are_detected_or_asked_about(tmp_path, wrong):
     text = KEYS_AND_VALUES.replace("enc_src, enc_src", wrong)

@@ -77,6 +77,7 @@ def test_memory_that_layers_norm_in_the_place_of_its_encoder_is_left_as_it_is(
     exec(backend.written(), {})
 
 
+@pytest.mark.proof
 def test_memory_that_layers_norm_is_a_question_where_the_rest_does_not_fit(tmp_path: Path) -> None:
     (tmp_path / "own.py").write_text(edited(OF_MEMORY, ("ready = self.norm1(ys)", "ready = ys")))
     question = asked(f"{tmp_path / 'own.py'}:Seq2SeqTransformer")

@@ -3,11 +3,13 @@
 import pytest
 from mistaken_code import adapted, broken, edited
 from plain_gpt import PLAIN_GPT
+from proof import share
 
 OVER_QUERIES = ("scores.softmax(-1)", "scores.softmax(-2)")
 ALL_SEEN = ('        scores = scores.masked_fill(later, float("-inf"))\n', "")
 
 
+@share(2, rest=1)
 @pytest.mark.parametrize(
     ("scale", "words"),
     [

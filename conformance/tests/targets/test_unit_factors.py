@@ -2,6 +2,7 @@
 
 import pytest
 from mistaken_code import adapted, asked, asked_or_broken, broken, edited
+from proof import share
 
 CODE = """
 from dataclasses import dataclass
@@ -72,6 +73,7 @@ def test_model_with_factors_is_judged_with_1_for_each(tmp_path):
     assert broken(backend, FORMULA) == []
 
 
+@share(2, rest=1)
 @pytest.mark.parametrize(
     ("right", "wrong"),
     [

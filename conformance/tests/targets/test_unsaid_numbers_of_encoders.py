@@ -2,6 +2,7 @@
 
 import pytest
 from mistaken_code import adapted, broken
+from proof import share
 
 from attentest.targets.adapt.reading import Unclear
 
@@ -82,12 +83,14 @@ def test_number_that_no_layer_holds_is_assumed(tmp_path, edits):
     assert not broken(backend, "encoder.formula")
 
 
+@share(2, rest=1)
 @pytest.mark.parametrize("edits", [[], ARGUMENT], ids=["a field", "an argument"])
 def test_mistakes_beside_such_a_number_are_judged(tmp_path, edits):
     backend = adapted(tmp_path, "Reader", edited(*edits, (".softmax(-1)", ".softmax(1)")))
     assert broken(backend, "encoder.formula")
 
 
+@share(2, rest=1)
 @pytest.mark.parametrize(
     "used", ["self.outer(self.inner(x).relu())", "self.outer(self.inner(x).relu()) / self.given"]
 )

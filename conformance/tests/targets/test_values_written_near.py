@@ -2,6 +2,7 @@
 
 import pytest
 from mistaken_code import adapted, asked, broken, edited
+from proof import share
 
 from attentest.targets.constants.written import value_written
 from attentest.targets.file_modules import load
@@ -80,6 +81,7 @@ class TrainConfig:
 FORMULA = "language_model.formula"
 
 
+@share(2, rest=1)
 @pytest.mark.parametrize(
     ("file", "text"),
     [

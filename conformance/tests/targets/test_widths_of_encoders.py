@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 from mistaken_code import adapted, asked_or_broken, broken, edited
+from proof import share
 
 from attentest.targets.adapt.encoders.sizes.widths import with_widths
 from attentest.targets.adapt.reading import Reading
@@ -60,6 +61,7 @@ def test_widths_whose_names_say_otherwise_are_those_of_the_layers(
     assert not broken(adapted(tmp_path, "Bert", edited(ENCODER, *names)), *CLAUSES)
 
 
+@share(2, rest=1)
 @pytest.mark.parametrize(
     ("right", "wrong"),
     [

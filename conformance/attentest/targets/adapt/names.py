@@ -22,7 +22,8 @@ ROLES: Mapping[str, Sequence[str]] = {
     "mask": words(
         "mask attnmask attentionmask attmask m srcmask amask keepmask keymask masks keypaddingmask "
         "srckeypaddingmask paddingmask padmask validmask attnbias attentionbias valid keep allowed "
-        "visible hide blocked isvisible mayattend canattend attendable allow ok permitted hidden bias"
+        "visible hide blocked isvisible mayattend canattend attendable allow ok permitted hidden "
+        "bias"
     ),
     "x": words(
         "x tgt trg target src source inp input inputs hidden hiddenstates h seq embedded "
@@ -37,8 +38,8 @@ ROLES: Mapping[str, Sequence[str]] = {
     "memory": words(
         "memory mem encout encoutput encoutputs encoderoutput encoderoutputs enc encoded "
         "encoderhiddenstates context crossinput encsrc encoderrepresentation "
-        "encoderrepresentations encodings encoderstates memories encodermemory encoded "
-        "encoderinput encoderinputs src source"
+        "encoderrepresentations encodings encoderstates memories encodermemory encoderinput "
+        "encoderinputs src source"
     ),
     "source_mask": words(
         "srcmask sourcemask memorymask encmask crossmask crossattnmask encdecmask "

@@ -48,7 +48,7 @@ class Seen:
 
     @property
     def reason(self) -> str:
-        """Why the layers cannot be judged with the rest, as the call shows, "" if they can be."""
+        """The reason why the layers cannot be judged with the rest, "" where the call shows none."""
         if self.several:
             return (
                 "its first layer gets another tensor of the shape of its input, which nothing says "
