@@ -48,7 +48,7 @@ class Seen:
 
     @property
     def reason(self) -> str:
-        """The reason why the layers cannot be judged with the rest, "" where the call shows none."""
+        """The reason why layers cannot be judged with the rest, "" where the call shows none."""
         if self.several:
             return (
                 "its first layer gets another tensor of the shape of its input, which nothing says "
