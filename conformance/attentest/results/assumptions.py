@@ -17,6 +17,7 @@ _TOGETHER = (
 _LEFT_OUT = "not compared: "
 _DOUBTFUL = (
     _LEFT_OUT,
+    "not the mean cross entropy of its logits",
     "are made anew in each call",
     "it makes of its ids is inverted",
     "they do not follow on those in the cache",

@@ -119,8 +119,10 @@ def test_question_names_the_first_step_that_differs(tmp_path):
     with pytest.raises(Unclear) as asked:
         read(gate, tmp_path)
     said = str(asked.value)
-    assert "In the nearest reading, the first step that differs is 'gated': modern.py:" in said
-    assert "act(x W_g + b_g) * (x W1 + b1) is expected" in said
+    assert "In the nearest reading, the first step that differs is 'product': modern.py:" in said
+    assert (
+        "the product of inner, unchanged is expected, and tanh of the product of inner is" in said
+    )
 
 
 @pytest.mark.exhaustive

@@ -1,4 +1,4 @@
-"""The line and the words of an RMS norm that divides by something else."""
+"""The line and the words of norms that divide by something else."""
 
 from pathlib import Path
 
@@ -47,3 +47,33 @@ def test_length_in_the_place_of_the_root_of_the_mean(
     location = judge(Bench(backend, shrink=False), "rms_norm.formula").location
     assert location is not None
     assert (location.code, location.computed, location.confirmed) == (wrong, computed, True)
+
+
+CENTRED = """
+import torch
+from torch import nn
+
+
+class LayerNorm(nn.Module):
+    def __init__(self, features, eps=1e-5):
+        super().__init__()
+        self.gamma = nn.Parameter(torch.ones(features))
+        self.beta = nn.Parameter(torch.zeros(features))
+        self.eps = eps
+
+    def forward(self, x):
+        centred = x - x.mean(-1, keepdim=True)
+        var = x.pow(2).mean(-1, keepdim=True)
+        return self.gamma * centred / torch.sqrt(var + self.eps) + self.beta
+"""
+
+
+def test_mean_of_squares_in_the_place_of_the_variance_is_the_line_that_computes_it(
+    tmp_path: Path,
+) -> None:
+    """The formula has such a mean on no way to the divisor, and the line after it is right."""
+    backend = adapted(tmp_path, "LayerNorm", CENTRED)
+    location = judge(Bench(backend, shrink=False), "layer_norm.formula").location
+    assert location is not None
+    assert location.code == "var = x.pow(2).mean(-1, keepdim=True)"
+    assert "made from the mean of squares" in location.computed

@@ -161,3 +161,26 @@ def test_own_labels_without_the_last_token_are_asked_about(tmp_path: Path) -> No
     with pytest.raises(Unclear, match=r"the token itself, and leaves out the last .*labels=None"):
         _doubts(tmp_path, ahead=0, words="", call="", cut="labels[:, :-1]")
     assert not _doubts(tmp_path, ahead=0, words=NEXT, call="", cut="labels[:, :-1]")
+
+
+@pytest.mark.parametrize(
+    ("scores", "labels", "words"),
+    [
+        ("logits.softmax(-1)", "targets", "that of their softmax, taken for logits"),
+        ("logits", "targets.roll(-1, dims=1)", "of which the first is moved to the end"),
+        pytest.param("2 * logits", "targets", "another one", marks=pytest.mark.proof),
+    ],
+)
+def test_another_loss_is_an_assumption_that_names_it(
+    scores: str, labels: str, words: str, tmp_path: Path
+) -> None:
+    backend = attentest.adapted(_file(tmp_path, scores, labels))
+    (found,) = [one for one in backend.assumed if "not the mean cross entropy of its" in one]
+    assert words in found
+
+
+@pytest.mark.proof
+def test_losses_that_are_the_mean_cross_entropy_are_no_such_assumption(tmp_path: Path) -> None:
+    for ahead in ("", "[:, 1:]"):
+        target = _file(tmp_path, f"logits{ahead and '[:, :-1]'}", f"targets{ahead}")
+        assert not any("not the mean cross" in one for one in attentest.adapted(target).assumed)

@@ -113,10 +113,10 @@ def _writes_right(alignment: Alignment, operation: Operation, step: Step) -> boo
 
 
 def step_made_before(alignment: Alignment, finding: Finding) -> Place | None:
-    """Return the line of another function that made what a call takes, if an optional step.
+    """Return the line that made what a call takes, if an optional step of another line.
 
     No code has to compute such a step: a table that is taken for another may be half of that, or be
-    written wrongly. None where the function of the line makes it itself.
+    written wrongly. None where the function of the line makes it itself, but for a mean of squares.
     """
     argument, last = finding.argument, finding.operation.places[0]
     if argument is None or not argument.taken.optional:
@@ -127,7 +127,14 @@ def step_made_before(alignment: Alignment, finding: Finding) -> Place | None:
         if one.made is None or not _is(alignment, one, argument.taken):
             continue
         made, todo = one.made.place or made, list(one.made.inputs)
-    return made if made is not None and made.function != last.function else None
+    if made is None or (made.file, made.line) == (last.file, last.line):
+        return None
+    other = argument.taken.name.endswith(_OTHER_STATISTIC)
+    return made if other or made.function != last.function else None
+
+
+_OTHER_STATISTIC = "mean of squares"
+"""The end of the name of a step that a line computes where the variance belongs."""
 
 
 def _is(alignment: Alignment, value: Value, step: Step) -> bool:

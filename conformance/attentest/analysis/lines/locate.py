@@ -87,9 +87,14 @@ class Found:
         other = [
             name for name, one in CHOICES.items() if one.paper not in (None, self.choices[name])
         ]
-        sure = self.proved + self.said.is_known
+        sure = (self.proved or self.finding.argument is not None) + self.said.is_known
         known = self.finding.cured, sure, self.covered, self.said.exact, -len(other)
         return tuple(-one for one in known)
+
+    @property
+    def is_explained(self) -> bool:
+        """Whether it is confirmed, and the formula has words for what is computed there."""
+        return self.confirmed and self.said.computed != UNEXPLAINED
 
     def leads_to(self, other: "Found | None") -> bool:
         """Say whether this line calls what computes the `other` one, and gives it another value.
@@ -216,7 +221,7 @@ def _first(subject: Subject, component: str, method: str) -> Found | None:
 def _read(alignment: Alignment, end: float) -> list[Found]:
     """Return the lines under the choices of the verdict and under others, the best first."""
     found = _found(alignment, time.thread_time() + SECONDS / 2)
-    if found is not None and (found.confirmed or found.finding.exchanged):
+    if found is not None and (found.is_explained or found.finding.exchanged):
         return [found]  # exchanged queries and keys need no other choices
     read = [found, *(_found(other, end) for other in readings(alignment, end))]
     return sorted((one for one in read if one is not None), key=lambda one: one.rank)

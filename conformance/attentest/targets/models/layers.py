@@ -5,6 +5,8 @@ from collections.abc import Callable, Iterator
 from torch import nn
 
 from attentest.targets.adapt.components import component_named
+from attentest.targets.adapt.encoders.shared_layers import ONE_LAYER, holds_one_layer
+from attentest.targets.adapt.parameters.building import DISTINCT
 from attentest.targets.adapt.reading import Unclear, Uncovered, Unmeant
 from attentest_spec import Backend
 from attentest_spec.choices import Value
@@ -23,6 +25,8 @@ def demand_layers(model: nn.Module, name: str, read: Read) -> None:
     It is asked where no choice gives the numbers of the model: a mistake has to be one in a layer
     too, unless it is outside of the layers.
     """
+    if holds_one_layer(model, DISTINCT.layers):
+        raise Uncovered(f"No choice gives the numbers of {name}: {ONE_LAYER}.")
     shown = {}
     for kind in _layers(model):
         try:

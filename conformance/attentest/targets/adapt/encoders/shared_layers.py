@@ -69,6 +69,20 @@ def _with_layers(built: Construction, distinct: Sizes) -> Iterator[Construction]
             yield replace(built, shared=path)
 
 
+def holds_one_layer(module: nn.Module, layers: int) -> bool:
+    """Say whether a list in `module` holds one layer so many times."""
+    lists = [one for one in module.modules() if isinstance(one, nn.ModuleList | nn.Sequential)]
+    return any(len(each) == layers and len(set(map(id, each))) == 1 for each in lists)
+
+
+ONE_LAYER = (
+    "its layers are one module that a list holds several times, as [layer] * n does, and share "
+    "all parameters. If each is to have its own, that is a mistake; if not, name the classes of "
+    "its parts"
+)
+"""The words on a model that does."""
+
+
 def has_one_attention(layer: Sequence[Unit], sizes: Sizes) -> bool:
     """Say whether a layer holds the matrices of one attention, and not of two.
 

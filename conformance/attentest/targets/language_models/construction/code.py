@@ -6,8 +6,6 @@ import textwrap
 from functools import lru_cache
 from typing import Any
 
-from torch import nn
-
 
 @lru_cache(maxsize=64)
 def tree_of(home: Any) -> ast.AST:
@@ -59,17 +57,3 @@ def only_stored(thing: Any, own: str) -> bool:
         if isinstance(one, ast.Attribute) and one.attr in names and isinstance(one.ctx, ast.Load)
     ]
     return len(read) == len(stored) == 1 and not later
-
-
-def words_on_one_layer(module: nn.Module, layers: int) -> str:
-    """Return the words on a model whose list holds one layer so many times, "" for none."""
-    lists = [one for one in module.modules() if isinstance(one, nn.ModuleList | nn.Sequential)]
-    one = any(len(each) == layers and len(set(map(id, each))) == 1 for each in lists)
-    return _SHARED * one
-
-
-_SHARED = (
-    ": its layers are one module that a list holds several times, as [layer] * n does, and share "
-    "all parameters. If each is to have its own, that is a mistake; if not, name the classes of "
-    "its parts"
-)

@@ -7,9 +7,9 @@ from torch import nn
 from torch.nn.parameter import is_lazy
 
 from attentest.results.text import summary
+from attentest.targets.adapt.encoders.shared_layers import ONE_LAYER, holds_one_layer
 from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.adapt.reading import Attempt, Unclear
-from attentest.targets.language_models.construction.code import words_on_one_layer
 from attentest.targets.language_models.construction.settings import NO_INNER
 from attentest_spec import Sizes
 
@@ -39,7 +39,8 @@ def failure_at(
         return f"nothing in it is {' and '.join(missing)}{one_head}"
     flat = len(list(deeper.parameters())) <= len(list(module.parameters()))
     if flat and "layers" in needed:
-        return f"a third layer adds no parameters{words_on_one_layer(deeper, layers=3)}"
+        shared = holds_one_layer(deeper, layers=3)
+        return "a third layer adds no parameters" + f": {ONE_LAYER}" * shared
     wide = [one for one in shapes if one & {sizes.d_ff, 2 * sizes.d_ff}]
     packed = any(one.dim() > 2 for one in held)  # as those of all experts are
     if "d_ff" in known and len(wide) < 2 and not packed:  # one may be a table of positions

@@ -1,6 +1,7 @@
 """The loss that a decoder-only model returns for labels: of which token they are the labels."""
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 
 import torch
 from torch import Tensor, nn
@@ -53,6 +54,46 @@ def cuts_own_labels(model: nn.Module, call: Call, labels: str) -> bool:
         return False
     loss, logits, others = measured
     return _is_near(loss, _expected(logits[:, :-1], others[:, :-1])[0])
+
+
+def words_on_another_loss(model: nn.Module, call: Call, labels: str) -> str:
+    """Return the words on a returned loss that is no mean of cross entropies, "" for none.
+
+    They name the usual mistake or variant that gives its very number, where there is one.
+    """
+    if (measured := _measured(model, call, labels)) is None:
+        return ""
+    loss, logits, others = measured
+    named = (words for words, one in _variants(logits, others) if _is_near(loss, one))
+    known = next(named, "another one")
+    own, next_one = (_expected(logits, others)[ahead] for ahead in (0, 1))
+    return (
+        f"assumed that its loss for {labels} is meant: it is {known}, and not the mean cross "
+        f"entropy of its logits ({loss:.4g}, not {own:.4g} for these labels, or {next_one:.4g} for "
+        f"the next ones), which is a mistake if that is meant; no clause judges it"
+    )
+
+
+def _variants(logits: Tensor, labels: Tensor) -> Iterator[tuple[str, Tensor]]:
+    """Yield other losses of logits and labels that are written, each in a few words."""
+    wide = logits.double()
+    moved = labels.roll(-1, dims=1)
+    yield "that of labels of which the first is moved to the end", _expected(wide, moved)[0]
+    for ahead in (0, 1):
+        scores, meant = wide[:, : wide.shape[1] - ahead].flatten(0, 1), labels[:, ahead:].flatten()
+        loss = partial(functional.cross_entropy, target=meant)
+        shares = scores.softmax(-1)
+        yield "that of their softmax, taken for logits", loss(shares)
+        yield "the sum over all tokens", loss(scores, reduction="sum")
+        yield "the sum over the tokens of a text", loss(scores, reduction="sum") / len(labels)
+        yield "the negative mean share of the labels", functional.nll_loss(shares, meant)
+        for one in _SMOOTHED:
+            yield f"one with label smoothing {one}", loss(scores, label_smoothing=one)
+    yield "that of the last token alone", functional.cross_entropy(wide[:, -1], labels[:, -1])
+
+
+_SMOOTHED = (0.1, 0.05, 0.2, 0.01)
+"""Shares that label smoothing takes, as they are in use."""
 
 
 def _measured(model: nn.Module, call: Call, labels: str) -> tuple[Tensor, Tensor, Tensor] | None:

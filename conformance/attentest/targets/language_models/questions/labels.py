@@ -17,6 +17,7 @@ from attentest.targets.language_models.numbers.losses import (
     cuts_own_labels,
     distance_of_labels,
     keeps_own_tokens,
+    words_on_another_loss,
 )
 from attentest.targets.language_models.surrounded.modules import signature_of
 
@@ -46,7 +47,7 @@ _OPEN = re.compile(
 
 
 def doubts_of_loss(name: str, made: type, model: nn.Module, call: Call, labels: str) -> list[str]:
-    """Return the assumption on the argument `labels`, for which a `model` returns a loss.
+    """Return the assumption on the argument `labels`, for which a `model` returns a loss, if any.
 
     Raises Unclear for a loss that compares no token with itself or the next one, and Contrary where
     words on the class `made`, called `name`, or the calls of its file, say another label.
@@ -54,7 +55,7 @@ def doubts_of_loss(name: str, made: type, model: nn.Module, call: Call, labels: 
     ahead = distance_of_labels(model, call, labels)
     cut = ahead is None and cuts_own_labels(model, call, labels)
     if ahead is None and not cut:
-        return []
+        return [*filter(None, [words_on_another_loss(model, call, labels)])]
     stated = next(_stated(name, made, call, labels), None)
     own = f"The loss that {name} returns for {labels} compares the logits of each token with the"
     without = (
