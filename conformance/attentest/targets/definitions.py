@@ -204,6 +204,8 @@ def defines(node: ast.stmt) -> bool:
             return ast.unparse(called).startswith(_PREPARING)
         case ast.If(test=ast.Compare(left=ast.Name(id="__name__"))):
             return True
+        case ast.If(test=ast.Name(id="TYPE_CHECKING") | ast.Attribute(attr="TYPE_CHECKING")):
+            return True
         case ast.Assign() | ast.AnnAssign():
             calls = [one.func for one in ast.walk(node) if isinstance(one, ast.Call)]
             names = [getattr(one, "attr", getattr(one, "id", "")) for one in calls]
@@ -216,9 +218,11 @@ def defines(node: ast.stmt) -> bool:
 
 
 def _says(node: ast.stmt) -> bool:
-    """Say whether a statement does nothing, or only says that an optional package is missing."""
+    """Say whether a statement does nothing, or only says that a package is missing."""
     match node:
-        case ast.Pass():
+        case ast.Pass() | ast.Raise(exc=None):
+            return True
+        case ast.Raise(exc=ast.Call(func=ast.Name(id="ImportError" | "ModuleNotFoundError"))):
             return True
         case ast.Expr(value=ast.Call(func=ast.Name(id="print") | ast.Attribute(attr="warning"))):
             return True

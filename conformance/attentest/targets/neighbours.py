@@ -41,11 +41,13 @@ def classes_near(
         return
     yield _wanted([*vars(home).items()], thing, is_wanted, but)
     is_private = file_modules.is_private(home.__name__)
+    imported = _imported_already(home)
     for files in _files_around(home) if is_private else _files_of_package(home):
         found: list[tuple[str, Any]] = []
         for one in files:
-            if any(is_wanted(name) for name in _classes(one, home)):
-                held = vars(_loaded(one, home) or ModuleType(""))
+            is_imported = one in imported
+            if any(is_wanted(name) for name in _classes(one, is_imported)):
+                held = vars(_loaded(one, home, is_imported) or ModuleType(""))
                 found += [pair for pair in held.items() if file_of(pair[1]) == one]
         yield _wanted(found, thing, is_wanted, but)
 
@@ -335,14 +337,20 @@ def _wanted(
     ]
 
 
-def _classes(file: Path, home: ModuleType) -> list[str]:
+def _imported_already(home: ModuleType) -> set[Path]:
+    """Return the files of the package or the folder of `home` that its code has imported."""
+    top = home.__name__.partition(".")[0]
+    held = [one for name, one in [*sys.modules.items()] if name.partition(".")[0] == top]
+    files = (getattr(one, "__file__", None) or "" for one in held)
+    return {Path(one).resolve() for one in files if one.endswith(".py")}
+
+
+def _classes(file: Path, is_imported: bool) -> list[str]:
     """Return the classes of `file`, none where to import it does more than to define things.
 
-    A file that the code of `home` has imported already does nothing anew.
+    A file that is imported already does nothing anew.
     """
-    is_private = file_modules.is_private(home.__name__)
-    is_loaded = not is_private and _dotted(file, home) in sys.modules
-    body = statements_of(file) if is_loaded else _body(file)
+    body = statements_of(file) if is_imported else _body(file)
     return [one.name for one in body if isinstance(one, ast.ClassDef)]
 
 
@@ -365,10 +373,10 @@ def _parsed(source: bytes) -> list[ast.stmt]:
     return ast.parse(source).body
 
 
-def _loaded(file: Path, home: ModuleType) -> ModuleType | None:
+def _loaded(file: Path, home: ModuleType, is_imported: bool = False) -> ModuleType | None:
     try:
         if file_modules.is_private(home.__name__):
-            return file_modules.load(file, whole=bool(_body(file)))
+            return file_modules.load(file, whole=is_imported or bool(_body(file)))
         return importlib.import_module(_dotted(file, home))
     except Exception:  # code that a user wrote may raise anything: it is no part then
         return None

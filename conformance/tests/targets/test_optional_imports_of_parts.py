@@ -48,3 +48,9 @@ def test_a_file_that_says_what_is_missing_defines_things(tmp_path):
 def test_a_file_that_does_something_in_its_place_is_not_run(tmp_path, other):
     part = PART.replace('print(f"without kernels: {failure}")', other)
     assert not found(tmp_path, part)
+
+
+def test_a_file_that_needs_a_package_and_names_it_defines_things(tmp_path):
+    part = PART.replace("package_that_is_nowhere", "math").replace("kernel", "sqrt", 1)
+    part = part.replace('print(f"without kernels: {failure}")', "raise ImportError(str(failure))")
+    assert "SelfAttention" in found(tmp_path, part)

@@ -36,9 +36,14 @@ def apart(x, unread):
     return x
 
 
+def renamed(state, handed):
+    return state
+
+
 class Model:
     def __init__(self):
         self.parts = Embedded(), Other(), Same()
+        self.hooks = [renamed]
 
     def forward(self, ids, labels=None):
         return shifted(ids, 0, 1)
@@ -66,6 +71,10 @@ def test_arguments_that_no_code_reads_are_named_in_all_that_a_class_calls(tmp_pa
     assert "start_id is without effect on purpose: it has to be given to shifted" in found
     assert "keep" not in found
     assert "unread" not in found
+
+
+def test_arguments_of_a_function_that_is_handed_on_are_not_named(tmp_path: Path) -> None:
+    assert "handed" not in "; ".join(_unread(tmp_path))
 
 
 @pytest.mark.parametrize("read", ["ids = ids + segments", "del segments", "ids += locals()['a']"])

@@ -142,3 +142,25 @@ def test_projection_that_is_held_and_not_used_is_not_replaced(tmp_path: Path) ->
     )
     backend = adapted(tmp_path, "SelfAttention", source)
     assert broken(backend, *CLAUSES)
+
+
+def test_a_convolution_of_all_projections_is_no_attention_without_an_output(tmp_path: Path) -> None:
+    code = """
+from torch import nn
+
+
+class SpatialSelfAttention(nn.Module):
+    def __init__(self, channels, num_heads):
+        super().__init__()
+        self.norm = nn.GroupNorm(1, channels)
+        self.qkv, self.heads = nn.Conv2d(channels, channels * 3, 1), num_heads
+        self.proj = nn.Conv2d(channels, channels, 1)
+
+    def forward(self, x):
+        maps = self.qkv(self.norm(x)).flatten(2).unflatten(1, (3, self.heads, -1))
+        q, k, v = maps.unbind(1)
+        weights = (q.mT @ k * q.shape[2] ** -0.5).softmax(dim=-1)
+        return x + self.proj((v @ weights.mT).reshape(x.shape))
+"""
+    with pytest.raises(Unclear, match=r"no place for norm\.weight"):
+        adapted(tmp_path, "SpatialSelfAttention", code)

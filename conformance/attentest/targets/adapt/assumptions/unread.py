@@ -69,15 +69,26 @@ _DEFINITIONS = (ast.FunctionDef, ast.ClassDef)
 
 
 def _reached(name: str, defined: dict[str, Any]) -> Iterator[Any]:
-    """Yield the definition of `name` and all those that it names, directly or by others."""
-    waiting, seen = [name], set()
+    """Yield the definition of `name` and all those that it names, directly or by others.
+
+    A function that none of them calls, as one that they hand on to a hook, has the arguments of an
+    interface.
+    """
+    waiting, seen = [name], set[str]()
+    called = {name}
     while waiting:
         if (own := waiting.pop()) in seen or own not in defined:
             continue
         seen.add(own)
-        yield defined[own]
-        named = (one.id for one in ast.walk(defined[own]) if isinstance(one, ast.Name))
-        waiting += sorted({*named} - seen)
+        nodes = [*ast.walk(defined[own])]
+        waiting += sorted({one.id for one in nodes if isinstance(one, ast.Name)} - seen)
+        calls = [one.func for one in nodes if isinstance(one, ast.Call)]
+        called |= {one.id for one in calls if isinstance(one, ast.Name)}
+    yield from (
+        one
+        for own, one in defined.items()
+        if own in seen and (own in called or isinstance(one, ast.ClassDef))
+    )
 
 
 def _functions(definition: ast.AST) -> Iterator[tuple[str, ast.FunctionDef]]:

@@ -114,6 +114,8 @@ def _without_outputs(model: nn.Module) -> tuple[str, ...]:
     for path, one in model.named_modules():
         if not path or isinstance(one, nn.ModuleList | nn.ModuleDict | nn.Linear):
             continue
+        if not any(isinstance(held, nn.Linear) for held in one.modules()):
+            continue
         own = [held for held in one.parameters() if held.dim() > 1]
         vectors = [held for held in one.parameters() if held.dim() < 2]
         are_maps = all(width in held.shape for held in own)
