@@ -69,7 +69,8 @@ from torch import nn
 class Translator(nn.Module):
     def __init__(self, src_vocab, tgt_vocab, d_model, heads, layers):
         super().__init__()
-        self.source, self.target = nn.Embedding(src_vocab, d_model), nn.Embedding(tgt_vocab, d_model)
+        self.source = nn.Embedding(src_vocab, d_model)
+        self.target = nn.Embedding(tgt_vocab, d_model)
         self.body = nn.Transformer(d_model, heads, layers, layers, 4 * d_model, batch_first=True)
         self.head = nn.LazyLinear(tgt_vocab)
 

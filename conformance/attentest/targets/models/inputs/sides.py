@@ -36,7 +36,7 @@ def _with_sides(forward: Callable[..., Any], reading: Reading) -> Reading:
     own = [one for one in inspect.signature(forward).parameters if one not in reading.given]
     free = [one for one in own[1:] if "mask" not in one.lower()]
     if any(squashed(one) in ROLES.get(side_named(one), ()) for one in free):
-        return reading  # as `decoder_input_ids`, beside labels that are shifted where it is left out
+        return reading  # labels may be shifted where decoder_input_ids is left out
     uses = _Uses(free)
     uses.visit(body)
     sides = {side: own for own, side in reversed(uses.sides.items())}
