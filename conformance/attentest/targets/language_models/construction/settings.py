@@ -246,6 +246,9 @@ def other_values(
     yield from with_own_inner_width(failures)
     yield from with_one_width(thing, failures, space)
     yield from with_whole_rows(failures, space, doubts)
+    for one, failure in [each for each in failures[:2] if "=sizes.d_ff" in each[0]]:
+        said = f"assumed an inner width of four times the model's: with others, {failure}"
+        yield one.replace("=sizes.d_ff", "=4 * sizes.d_model"), (*doubts, said)
 
 
 def with_all_heads(
