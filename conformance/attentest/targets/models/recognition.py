@@ -227,7 +227,7 @@ class Recognition:
             except (Mixed, OfImages, Switched, Uncalled):  # it is one, and asked about as that
                 found[name] = (None, set[type]())
                 continue
-            except Unclear:
+            except (Unclear, AttributeError, TypeError):  # layers may return an object of their own
                 continue
             if code is not None and code.construction is not None:
                 with undisturbed():
