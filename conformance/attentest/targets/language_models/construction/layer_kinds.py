@@ -9,7 +9,7 @@ from attentest.targets.signatures import source_of
 
 _FULL = '["full_attention"] * sizes.layers'
 _GUESSED = re.compile(r"\blayer_types=(None|sizes\.\w+)")
-"""What a required list of kinds is filled with, as an argument that nothing says."""
+"""The filling of a required list of kinds, as that of an argument that nothing says."""
 
 _SINGLE = '__import__("torch").float32'
 _SAID = (
