@@ -26,6 +26,20 @@ def forgetful(query, key, value, mask):
     return scores.softmax(-1) @ value
 
 
+def scaled_later(query, key, value, mask):
+    scores = query @ key.mT
+    if mask is not None:
+        scores.masked_fill(~mask, -torch.inf)
+    return (scores / query.shape[-1] ** 0.5).softmax(-1) @ value
+
+
+def hidden_otherwise(query, key, value, mask):
+    scores = query @ key.mT
+    if mask is not None:
+        scores.masked_fill(mask, -torch.inf)
+    return (scores / query.shape[-1] ** 0.5).softmax(-1) @ value
+
+
 def looked_at(query, key, value, mask):
     scores = query @ key.mT
     scores.softmax(-1).amax()  # not the step that is missing
@@ -57,12 +71,19 @@ def located(function):
     return location, lines[location.line - first]
 
 
-def test_line_whose_right_result_is_not_used_is_named():
-    location, line = located(forgetful)
+@pytest.mark.parametrize("function", [forgetful, scaled_later])
+def test_line_whose_right_result_is_not_used_is_named(function):
+    location, line = located(function)
     assert "scores.masked_fill" in line
     assert location.step == "masked scores"
     assert location.computed == "the expected value, but no later line uses it"
     assert location.confirmed
+
+
+def test_fill_of_other_entries_that_is_not_used_is_not_named():
+    location, line = located(hidden_otherwise)
+    assert location.computed != "the expected value, but no later line uses it"
+    assert "masked_fill" not in line
 
 
 def test_other_result_that_is_not_used_is_not_named():

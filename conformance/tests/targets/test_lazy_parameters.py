@@ -2,9 +2,10 @@
 
 from pathlib import Path
 
-from mistaken_code import adapted, asked_or_broken, broken
+from mistaken_code import adapted, asked, asked_or_broken, broken
 
 import attentest
+from attentest.targets.members import members
 
 CODE = """
 from torch import nn
@@ -59,3 +60,36 @@ class Tagger(nn.Module):
 def test_lazy_head_that_an_optional_argument_calls_gets_its_shapes(tmp_path):
     backend = adapted(tmp_path, "Tagger", LAZY_HEAD)
     assert broken(backend, "encoder.formula") == []
+
+
+LAZY_MODEL = """
+from torch import nn
+
+
+class Translator(nn.Module):
+    def __init__(self, src_vocab, tgt_vocab, d_model, heads, layers):
+        super().__init__()
+        self.source = nn.Embedding(src_vocab, d_model)
+        self.target = nn.Embedding(tgt_vocab, d_model)
+        self.body = nn.Transformer(d_model, heads, layers, layers, 4 * d_model, batch_first=True)
+        self.head = nn.LazyLinear(tgt_vocab)
+
+    def forward(self, src, tgt):
+        return self.head(self.body(self.source(src), self.target(tgt)))
+
+
+class PositionWiseFFN(nn.Module):
+    def __init__(self, inner, width):
+        super().__init__()
+        self.first, self.second = nn.LazyLinear(inner), nn.LazyLinear(width)
+
+    def forward(self, x):
+        return self.second(self.first(x).relu())
+"""
+
+
+def test_file_with_a_lazy_model_lists_its_parts(tmp_path):
+    (tmp_path / "own.py").write_text(LAZY_MODEL)
+    found = {one.name: one.component for one in members(str(tmp_path / "own.py")) or ()}
+    assert found["PositionWiseFFN"] == "feed_forward"
+    assert "nn.LazyLinear" in asked(f"{tmp_path / 'own.py'}:Translator", "model")

@@ -50,6 +50,17 @@ class GPTConfig:
         self.block_size = kw.get("block_size", 1024)
         self.flavour = "plain"
 """
+NAMESPACE = """
+
+from types import SimpleNamespace
+
+USUAL = dict(vocab_size=50257, n_embd=768, n_head=12, n_layer=12, block_size=1024, flavour="plain")
+
+
+class GPTConfig(SimpleNamespace):
+    def __init__(self, **own):
+        super().__init__(**{**USUAL, **own})
+"""
 ATTRIBUTES = """
 
 class GPTConfig:
@@ -84,7 +95,7 @@ ANNOTATED = "GPT.__init__.__annotations__['config'] = GPTConfig\n"
 
 @pytest.mark.parametrize(
     "settings",
-    [KEPT, LOOKED_UP, ATTRIBUTES, MARKED, ATTRIBUTES + ANNOTATED, MARKED + ANNOTATED],
+    [KEPT, LOOKED_UP, NAMESPACE, ATTRIBUTES, MARKED, ATTRIBUTES + ANNOTATED, MARKED + ANNOTATED],
 )
 def test_fields_that_no_argument_declares_are_sizes(settings: str, tmp_path: Path) -> None:
     made = built(tmp_path, settings)

@@ -80,6 +80,19 @@ def test_names_of_sides_are_not_denied_by_the_parts(tmp_path, code):
         assert not said_by_uses(space["Own"], Reading()).arguments
 
 
+def test_shifted_labels_are_no_target_where_one_is_named(tmp_path):
+    code = (
+        "def forward(self, input_ids, decoder_input_ids=None, labels=None):\n"
+        "    if decoder_input_ids is None:\n        decoder_input_ids = shifted(labels)\n"
+        "    return self.decoder(decoder_input_ids, self.encoder(input_ids))"
+    )
+    body = "\n".join(f"    {line}" for line in code.splitlines())
+    (tmp_path / "own.py").write_text(f"class Own:\n{body}\n")
+    space: dict[str, type] = {}
+    exec(compile(f"class Own:\n{body}\n", str(tmp_path / "own.py"), "exec"), space)
+    assert not said_by_uses(space["Own"], Reading()).arguments  # the names say it
+
+
 @pytest.mark.proof
 def test_model_with_a_context_first_is_judged(tmp_path):
     backend = adapted(tmp_path, "Translator", MODEL)

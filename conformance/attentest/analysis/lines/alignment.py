@@ -18,6 +18,9 @@ from attentest.analysis.lines.recording import Operation, Recording, Value, inst
 from attentest.harness.subject import Answer
 from attentest_spec.setting import Array
 
+_HIDING = -1e3
+"""Masked scores are at most this large."""
+
 _NEXT = 16
 """The number of steps, from the first that is not computed, that a wrong result may stand for."""
 
@@ -255,6 +258,8 @@ class Alignment:
             )
             if any(one.step is step and not one.place for one in pieces):
                 return operation
+            if _hides_as(operation, step):
+                return operation
         return None
 
     def missing_steps(self) -> list[Step]:
@@ -285,6 +290,19 @@ def _may_be_a_mask(value: Value) -> bool:
     return all(
         one.array.dtype.kind != "f" or np.unique(one.array).size <= 2 for one in value.made.inputs
     )
+
+
+def _hides_as(operation: Operation, step: Step) -> bool:
+    """Say whether an operation fills the entries that masked scores hide, scaled later or not.
+
+    `scores.masked_fill(mask, -inf)` returns a copy.
+    """
+    if not step.name.endswith("masked scores") or operation.name != "masked_fill":
+        return False
+    hidden, wanted = (
+        one <= _HIDING for one in (operation.outputs[0].array, np.asarray(step.value))
+    )
+    return bool(wanted.any()) and hidden.shape == wanted.shape and np.array_equal(hidden, wanted)
 
 
 def _is_one_call(one: Operation, other: Operation) -> bool:

@@ -65,7 +65,7 @@ from attentest.targets.language_models.surrounded.set_up import with_set_up
 from attentest.targets.language_models.tables import section_of, table_of
 from attentest.targets.nearest import shown_line
 from attentest.targets.single import widened
-from attentest_spec import Place
+from attentest_spec import Place, Sizes
 from attentest_spec.choices import Value
 
 
@@ -181,6 +181,16 @@ def demand_one_width(name: str, built: Building, question: Unclear) -> None:
 _OTHER_WIDTH = "shapes cannot be multiplied"
 
 
+def _confirmed(
+    thing: Callable[..., Any], built: Building, call: Call, sizes: Sizes, reading: Reading
+) -> Probed | None:
+    """Return a call of a model at other sizes than `sizes`, None where it answers at none."""
+    for one in confirming(sizes):
+        with suppress(Exception):  # code that a user wrote may raise anything
+            return probed(thing, built, call, one, reading)
+    return None
+
+
 def infer(
     thing: Callable[..., Any], name: str, reading: Reading, build: Build = building
 ) -> Inferred:
@@ -200,7 +210,7 @@ def infer(
         begun = _departure(around)  # before another search knows more of the numbers
         read = read_with_mistake(
             one,
-            lambda: probed(thing, built, call, confirming(sizes), reading),
+            lambda: _confirmed(thing, built, call, sizes, reading),
             continues=is_meant_to_continue(thing, name, built, call)
             and not may_be_ordered(probe_of(built, sizes), call, reading.given)
             and not may_hide_with_labels(probe_of(built, sizes), call, arguments.labels),

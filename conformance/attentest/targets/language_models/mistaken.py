@@ -119,27 +119,31 @@ def _source_of(thing: Any) -> str:
     return source_of(thing, "bert")  # nothing is known of it
 
 
-def confirming(sizes: Sizes) -> Sizes:
-    """Return other sizes than those of the probe, at which a mistake is the same one."""
-    return sizes.but(d_model=160, heads=8)
+def confirming(sizes: Sizes) -> list[Sizes]:
+    """Return other sizes than those of the probe, at which a mistake is the same one.
+
+    A share of the columns of a head, as a quarter that rotary positions turn, has to be even: it
+    is not at the first of them.
+    """
+    return [sizes.but(d_model=width, heads=8) for width in (160, 192)]
 
 
 def read_with_mistake(
-    one: Probed, other: Callable[[], Probed], *, continues: bool
+    one: Probed, other: Callable[[], Probed | None], *, continues: bool
 ) -> tuple[Found, Mistake, Place | None] | None:
     """Return what is read of a model if one mistake is taken for a formula, and the mistake.
 
     The third is the line of a missing residual path, None for other mistakes.
 
     None where the numbers of `one` and of the `other` probe, at other sizes, are not those of the
-    reference with it, or where a design may compute it.
+    reference with it, where there is no other, or where a design may compute it.
     """
     for mistake in _mistakes(one, continues=continues):
         reader = one.with_mistake(mistake)
         found = search(reader, *one.given)
         if found is not None:
             second = other()
-            again = search(second.with_mistake(mistake), *second.given)
+            again = second and search(second.with_mistake(mistake), *second.given)
             return (found, mistake, reader.begun) if again and _is_one(found, again) else None
     return None
 

@@ -1,10 +1,12 @@
 """Recognises components in a file: by names first, by what can be built and called else."""
 
+import dis
 import inspect
 import re
+import sys
 from collections.abc import Collection, Mapping
 from functools import cached_property
-from types import ModuleType
+from types import CodeType, ModuleType
 from typing import Any
 
 from torch import nn
@@ -141,6 +143,8 @@ class Recognition:
         if without_forward(thing) and self._is_extended(thing):
             return {"component": ""}  # the classes that extend it are judged
         inside = self._inside(thing)
+        if not inside and inspect.isclass(thing) and not _is_class(thing) and _is_called(thing):
+            inside = self._caller(thing, "")  # an object that a module holds, which is no module
         if is_recurrent(thing):
             return {"component": "", "inside": inside}
         if name in self._language_models:
@@ -223,7 +227,7 @@ class Recognition:
             except (Mixed, OfImages, Switched, Uncalled):  # it is one, and asked about as that
                 found[name] = (None, set[type]())
                 continue
-            except Unclear:
+            except (Unclear, AttributeError, TypeError):  # layers may return an object of their own
                 continue
             if code is not None and code.construction is not None:
                 with undisturbed():
@@ -322,11 +326,28 @@ def _takes_its_inputs(thing: Any) -> bool:
 
 
 def _names(owner: type, thing: Any) -> bool:
-    """Say whether a method of the class `owner` names the function `thing` of its own file."""
+    """Say whether a method of the class `owner` names `thing` of its own file.
+
+    So does one that calls a function of the file which names it.
+    """
+    home = vars(sys.modules.get(owner.__module__, owner))
     if owner.__module__ != thing.__module__:
         return False
-    methods = (one for one in vars(owner).values() if inspect.isfunction(one))
-    return any(thing.__name__ in one.__code__.co_names for one in methods)
+    methods = (inspect.unwrap(getattr(one, "__func__", one)) for one in vars(owner).values())
+    waiting = [one for one in methods if inspect.isfunction(one)]
+    seen: set[str] = set()
+    while waiting:
+        named = _globals_of(waiting.pop().__code__) - seen
+        seen |= named
+        found = [home[one] for one in named if inspect.isfunction(home.get(one))]
+        waiting += [one for one in found if one.__module__ == owner.__module__]
+    return thing.__name__ in seen
+
+
+def _globals_of(code: CodeType) -> set[str]:
+    """Return the global names that `code` reads, and the code within it, as a comprehension."""
+    own = {one.argval for one in dis.get_instructions(code) if one.opname == "LOAD_GLOBAL"}
+    return own.union(*(_globals_of(one) for one in code.co_consts if isinstance(one, CodeType)))
 
 
 def _is_one(part: type, thing: Any) -> bool:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from torch import nn
+from torch.nn.parameter import is_lazy
 
 from attentest.results.text import summary
 from attentest.targets.adapt.components import squashed
@@ -102,6 +103,11 @@ def trial(built: Building, *, shared: bool = False) -> str:
     if not any(True for _ in module.parameters()):
         return (
             "it holds no parameters: its parts are handed to it, and these are numbers and no parts"
+        )
+    if any(map(is_lazy, module.parameters())):
+        return (
+            "it holds parameters without a shape until its first call (as of nn.LazyLinear), and "
+            "whole models are judged as they are built: give each linear map its width"
         )
     linears = [one for one in module.modules() if isinstance(one, nn.Linear)]
     if any(one.bias is not None and len(one.bias) != len(one.weight) for one in linears):

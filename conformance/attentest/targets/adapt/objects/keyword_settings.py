@@ -1,8 +1,10 @@
 """Classes of settings that hold whatever keywords they are made with."""
 
+import argparse
 import inspect
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from types import SimpleNamespace
 from typing import Any
 
 from torch import nn
@@ -12,6 +14,7 @@ from attentest.targets.signatures import constructor_arguments
 
 _PLAIN = (bool, int, float, str, type(None))
 _NAME = "a_field_that_is_not_declared"
+_BASES = ((object,), (SimpleNamespace,), (argparse.Namespace,))
 
 
 @dataclass(frozen=True)
@@ -39,9 +42,10 @@ def kept_fields(classes: Mapping[str, type], others: Mapping[str, Any]) -> KeptF
 def keeps_keywords(settings: type) -> bool:
     """Say whether an object of `settings` has every keyword that it is made with as a field.
 
-    That is measured, on classes without a base: those of libraries have fields of their own.
+    That is measured, on classes without a base but a namespace: those of libraries have fields of
+    their own.
     """
-    if settings.__bases__ != (object,) or issubclass(settings, nn.Module):
+    if settings.__bases__ not in _BASES or issubclass(settings, nn.Module):
         return False
     try:
         arguments = inspect.signature(settings).parameters.values()

@@ -18,6 +18,10 @@ from attentest.targets.adapt.objects.settings import (
 )
 from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.language_models.construction.code import may_be_none, only_stored
+from attentest.targets.language_models.construction.layer_kinds import (
+    kinds_assumed,
+    with_usual_kinds,
+)
 from attentest.targets.language_models.construction.rounded_tables import with_whole_rows
 from attentest.targets.language_models.construction.uses import HEAD_WIDTH
 from attentest.targets.language_models.construction.written_fields import (
@@ -192,7 +196,7 @@ def doubts_of(
     )
     switched = re.findall(r"\bis_?decoder=True", expression)
     decoding = (f"assumed {one}, as its name says that it predicts next tokens" for one in switched)
-    return (*settings_doubts(thing, expression), *said, *decoding)
+    return (*settings_doubts(thing, expression), *said, *decoding, *kinds_assumed(expression))
 
 
 SHARED_HEADS = "sizes.kv_heads or sizes.heads"
@@ -246,6 +250,11 @@ def other_values(
     yield from with_own_inner_width(failures)
     yield from with_one_width(thing, failures, space)
     yield from with_whole_rows(failures, space, doubts)
+    for code in with_usual_kinds(thing, failures):
+        yield code, (*doubts_of(thing, code, space), *doubts)
+    for one, failure in [each for each in failures[:2] if "=sizes.d_ff" in each[0]]:
+        said = f"assumed an inner width of four times the model's: with others, {failure}"
+        yield one.replace("=sizes.d_ff", "=4 * sizes.d_model"), (*doubts, said)
 
 
 def with_all_heads(

@@ -7,7 +7,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from attentest.targets.adapt.components import side_named
+from attentest.targets.adapt.components import side_named, squashed
+from attentest.targets.adapt.names import ROLES
 from attentest.targets.adapt.reading import Reading
 from attentest.targets.models.inputs.packed import devices_given
 
@@ -34,6 +35,8 @@ def _with_sides(forward: Callable[..., Any], reading: Reading) -> Reading:
         return reading
     own = [one for one in inspect.signature(forward).parameters if one not in reading.given]
     free = [one for one in own[1:] if "mask" not in one.lower()]
+    if any(squashed(one) in ROLES.get(side_named(one), ()) for one in free):
+        return reading  # labels may be shifted where decoder_input_ids is left out
     uses = _Uses(free)
     uses.visit(body)
     sides = {side: own for own, side in reversed(uses.sides.items())}
