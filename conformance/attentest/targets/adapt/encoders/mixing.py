@@ -14,8 +14,9 @@ from torch.utils._pytree import tree_leaves
 from attentest.results.text import summary
 from attentest.targets.adapt.assumptions.choices import summary as summary_of
 from attentest.targets.adapt.code import Code
+from attentest.targets.adapt.encoders.inputs.arguments import of_loss
 from attentest.targets.adapt.encoders.rows.wrapping import RowsWrapping
-from attentest.targets.adapt.encoders.stack import replaced
+from attentest.targets.adapt.encoders.stack import KEEP, replaced
 from attentest.targets.adapt.encoders.wrapping import Wrapping
 from attentest.targets.adapt.layouts import layouts, sequence_first
 from attentest.targets.adapt.probing import undisturbed
@@ -67,7 +68,8 @@ def demand_separate_samples(wrapping: Wrapping, name: str) -> None:
             is_mixed = _mixes_vectors(wrapping)
         else:
             is_mixed = _mixes_tokens(wrapping)
-            if not is_mixed and (failure := _failure_of_shapes(wrapping)):
+            has_labels = bool(of_loss(wrapping.module.forward))  # which may be of another shape
+            if not (is_mixed or has_labels) and (failure := _failure_of_shapes(wrapping)):
                 raise Mixed(_SQUARE.format(name, failure))
     if is_mixed:
         raise Mixed(_MIXED.format(name))
@@ -157,6 +159,19 @@ def _has_one_axis(value: ast.expr) -> bool:
                 all(isinstance(one, ast.Constant) for one in shape.elts) for shape in shapes
             )
     return False
+
+
+def as_taken(wrapping: Wrapping) -> Wrapping:
+    """Return `wrapping`, called with ids (L, B) where it takes those and makes a mask of them."""
+    if wrapping.component != "encoder" or wrapping.features:
+        return wrapping
+    try:
+        if KEEP not in wrapping.inner()[1].parameters:
+            return wrapping
+        demand_separate_samples(wrapping, wrapping.name)
+    except Unclear:
+        return wrapping
+    return replace(wrapping, turned=True) if attends_along_first(wrapping) else wrapping
 
 
 def attends_along_first(wrapping: Wrapping) -> bool:
