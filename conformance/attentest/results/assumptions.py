@@ -18,7 +18,7 @@ _LEFT_OUT = "not compared: "
 _DOUBTFUL = (
     _LEFT_OUT,
     "are made anew in each call",
-    "it makes of its ids is inverted",
+    "makes of its ids is inverted",
     "they do not follow on those in the cache",
     "which nothing says: with it",
     "takes ids (L, B), the sequence first",

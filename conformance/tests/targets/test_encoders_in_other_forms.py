@@ -93,6 +93,63 @@ def test_a_model_of_masked_tokens_is_no_decoder(tmp_path: Path) -> None:
         assert found["ResidueLM"] == component
 
 
+SQUARE = edited(
+    CODE,
+    (", inner=32", ""),
+    ("nn.Linear(width, inner", "nn.Linear(width, width"),
+    ("nn.Linear(inner, width)", "nn.Linear(width, width)"),
+    (", inner)", ")"),
+    ("(ids == self.pad).t()", "ids == self.pad"),
+    ("torch.arange(len(ids)))[:, None]", "torch.arange(ids.shape[1]))"),
+    ("MultiheadAttention(width, heads)", "MultiheadAttention(width, heads, batch_first=True)"),
+    ("self.out(x[0])", "self.out(x[:, 0])"),
+)
+
+
+def test_a_network_as_wide_as_the_model_is_found_by_names(tmp_path: Path) -> None:
+    """Attention has the other matrices of that width, by their names."""
+    made = adapted(tmp_path, "TextModel", SQUARE)
+    assert made.limits.inner == 1
+    assert not broken(made, "encoder.formula")
+
+
+@pytest.mark.proof
+def test_a_mistake_next_to_a_network_as_wide_as_the_model_is_reported(tmp_path: Path) -> None:
+    """A residual connection that is left out is one."""
+    wrong = "self.second(x + ", "self.second("
+    assert asked_or_broken(tmp_path, "TextModel", SQUARE, *wrong, "encoder.formula")
+
+
+def test_the_name_that_a_caller_has_for_a_mask_says_what_it_means(tmp_path: Path) -> None:
+    """A tokenizer's attention_mask is 1 for a token: a model that hides those is asked about."""
+    source = edited(
+        SQUARE,
+        ("forward(self, ids)", "forward(self, ids, mask)"),
+        ("ids == self.pad", "mask == 0"),
+    )
+    call = "from own import TextModel\n\nmodel = TextModel(9)\nmodel(batch['ids'], batch['{}'])\n"
+    wrong = edited(source, ("mask == 0", "mask == 1"))
+    caller = tmp_path / "training.py"
+    caller.write_text(call.format("attention_mask"))
+    adapted(tmp_path, "TextModel", source)
+    with pytest.raises(Unclear, match="By its caller the mask of TextModel"):
+        adapted(tmp_path, "TextModel", wrong)
+    caller.write_text(call.format("hidden"))
+    assert "True blocks" in " ".join(adapted(tmp_path, "TextModel", wrong).understood)
+
+
+def test_rows_of_a_head_of_one_length_are_those_of_samples(tmp_path: Path) -> None:
+    """Layers that attend along the first axis mix them, though the ids could be (L, B)."""
+    source = edited(
+        CODE,
+        ("self.out = nn.Linear(width, 3)", "self.out = nn.Linear(width * max_len, 3)"),
+        ("max_len", "ntoken"),
+        ("hidden = (ids == self.pad).t()", "hidden = None"),
+        ("self.out(x[0])", "self.out(x.flatten(1))"),
+    )
+    assert broken(adapted(tmp_path, "TextModel", source), "encoder.formula")
+
+
 NETWORK = """
 import torch
 from torch import nn

@@ -16,6 +16,7 @@ from attentest.targets.adapt.assumptions.choices import summary as summary_of
 from attentest.targets.adapt.code import Code
 from attentest.targets.adapt.encoders.inputs.arguments import of_loss
 from attentest.targets.adapt.encoders.rows.wrapping import RowsWrapping
+from attentest.targets.adapt.encoders.seen import lengths_in
 from attentest.targets.adapt.encoders.stack import KEEP, replaced
 from attentest.targets.adapt.encoders.wrapping import Wrapping
 from attentest.targets.adapt.layouts import layouts, sequence_first
@@ -272,8 +273,19 @@ def _mixes_vectors(wrapping: Wrapping) -> bool:
     return False
 
 
+def _lengths(wrapping: Wrapping) -> Iterator[int]:
+    """Yield lengths of ids with which a call may succeed: its failure may name the only one."""
+    yield from (_LENGTH, wrapping.sizes.max_length)
+    for given in _arguments(wrapping, torch.ones(_SAMPLES, _LENGTH, dtype=torch.int64))[:1]:
+        try:
+            wrapping.module(**given)
+        except Exception as raised:  # code that a user wrote may raise anything
+            sizes = wrapping.sizes
+            yield from lengths_in(str(raised), sizes.max_length, sizes.d_model)[1:]
+
+
 def _mixes_tokens(wrapping: Wrapping) -> bool:
-    for length in (_LENGTH, wrapping.sizes.max_length):
+    for length in _lengths(wrapping):
         for call in _calls(wrapping, length):
             ids = torch.arange(_SAMPLES * length).reshape(_SAMPLES, length) % 7 + 1
             changed = ids.clone()

@@ -22,6 +22,7 @@ from attentest.targets.adapt.components import (
 from attentest.targets.adapt.construction import Construction
 from attentest.targets.adapt.encoders import default_sizes
 from attentest.targets.adapt.encoders.inputs.arguments import of_source, sequences
+from attentest.targets.adapt.encoders.inputs.callers import words_of_callers
 from attentest.targets.adapt.encoders.inputs.makers import class_of, is_maker, maker_of
 from attentest.targets.adapt.encoders.inputs.measured import with_inputs
 from attentest.targets.adapt.encoders.inputs.open_lengths import demand_open
@@ -320,7 +321,7 @@ class _Found:
         own = self.module.get_submodule(inner.path)
         is_torch = type(own).__module__.startswith("torch.")
         words = inspect.getdoc if is_torch else words_on
-        parts = (thing.__doc__, words(type(own).forward))
+        parts = (thing.__doc__, words(type(own).forward), words_of_callers(thing))
         where = inner.path or self.path
         return Code(
             name,
