@@ -19,7 +19,7 @@ _DOUBTFUL = (
     _LEFT_OUT,
     "not the mean cross entropy of its logits",
     "are made anew in each call",
-    "it makes of its ids is inverted",
+    "makes of its ids is inverted",
     "they do not follow on those in the cache",
     "which nothing says: with it",
     "takes ids (L, B), the sequence first",

@@ -272,12 +272,16 @@ def meanings_by_words(
         if said is not None:
             # "additive, 0 keeps": the sentence gives the numbers of a mask that is added.
             either = meaning != "additive" and re.search(_ADDITIVE, said)
-            return (meaning, "additive") if either else (meaning,), "documentation"
+            source = "caller" if OF_CALLER in said else "documentation"
+            return (meaning, "additive") if either else (meaning,), source
     for pattern, meaning in _BY_NAME:
         if re.search(pattern, squashed(argument)):
             return (meaning, "additive"), "name"
     return (), ""
 
+
+OF_CALLER = "of its caller"
+"""Words of what a mask is by the name that its caller has for it."""
 
 _OTHER_SCRIPT = re.compile("[\u2e80-\ua4cf\uac00-\ud7ff\uf900-\ufaff\uff00-\uffef]+")
 """Words of Chinese, Japanese and Korean, which say what is not read: they end a phrase."""

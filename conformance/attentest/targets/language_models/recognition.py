@@ -3,6 +3,7 @@
 import ast
 import inspect
 import re
+import sys
 import textwrap
 from typing import Any
 
@@ -34,6 +35,10 @@ _MASKED = re.compile(r"masked(lm|languagemodel)|mlm$|bert(?!.*decod)")
 They are decoder-only where their numbers alone show it.
 """
 
+_FILLS = re.compile(r"(?i)<mask>|\[mask\]|\bmlm|masked.?l(anguage|m)|mask_(idx|token)")
+_GOES_ON = re.compile(r"(?i)causal|autoregress|generat|next.?token|tri[lu]\b|square_subsequent")
+"""Words of files whose models fill in tokens, and of those whose models continue texts."""
+
 _OF_DECODERS = ("decoderinputids", "decoderinput")
 """Arguments that only models of two sides have, where they can be left out, too."""
 
@@ -63,7 +68,7 @@ def is_language_model(thing: Any, reading: Reading, name: str) -> bool:
         return False
     if is_table(thing):
         return False
-    fills = _MASKED.search(squashed(own)) is not None
+    fills = _MASKED.search(squashed(own)) is not None or _fills_in(thing)
     named = NAMED.search(squashed(own)) is not None and not fills
     parts = parts_near(thing, {}).values()  # a head may get the body that embeds
     if not named and not any(_EMBEDS.search(_source(one)) for one in (thing, *parts)):
@@ -132,6 +137,15 @@ def has_parts_to_judge(thing: type[nn.Module], name: str) -> bool:
     except Unclear:
         return True
     return False
+
+
+def _fills_in(thing: type[nn.Module]) -> bool:
+    """Say whether the file of a class speaks of tokens that are masked, and of no later ones."""
+    try:
+        source = inspect.getsource(sys.modules[thing.__module__])
+    except (KeyError, OSError, TypeError):
+        return False
+    return _FILLS.search(source) is not None and _GOES_ON.search(source) is None
 
 
 def _goes_on(thing: type[nn.Module]) -> bool:

@@ -21,6 +21,7 @@ from attentest.targets.adapt.components import (
     words_of,
 )
 from attentest.targets.adapt.encoders.default_sizes import Switched
+from attentest.targets.adapt.encoders.inputs.arguments import of_loss
 from attentest.targets.adapt.encoders.mixing import Mixed
 from attentest.targets.adapt.encoders.rows.reading import OfImages
 from attentest.targets.adapt.encoders.seen import Uncalled
@@ -221,7 +222,7 @@ class Recognition:
         """The encoders that embed their tokens themselves, as :attr:`_models`."""
         found = {}
         for name, thing in list(vars(self.module).items()):
-            is_one = _is_class(thing) and not takes_two_sides(thing)
+            is_one = _is_class(thing) and (not takes_two_sides(thing) or of_loss(thing.forward))
             try:
                 code = token_encoder(thing, Reading(), name) if is_one else None
             except (Mixed, OfImages, Switched, Uncalled):  # it is one, and asked about as that

@@ -46,10 +46,19 @@ def demand_scale_of_caller(code: Code, probe: Probe, adapter: Adapter, reading: 
 def demand_scale_argument(code: Code, probe: Probe, adapter: Adapter, reading: Reading) -> None:
     """Raise Unclear where an argument with a number by default is the scale of the scores.
 
-    Its caller says another one then, or norms queries and keys, as attention by cosines does.
+    Its caller says another one then, or norms queries and keys, as attention by cosines does. With
+    no number by default, scores are scaled by what the caller gives alone.
     """
     if code.component != "attention" or "score_scale" in reading.choices:
         return
+    left = [own for own, one in _arguments(code).items() if squashed(own) in SCALES and _off(one)]
+    if any(own not in reading.given for own in left) and _is_plain(probe, adapter):
+        raise Unclear(
+            f"{code.name} scales no score where {left[0]} is not given, as by default. If its "
+            f"caller gives 1/sqrt(d_k) there, add --choice score_scale=1.0 (in Python: "
+            f"choices={{'score_scale': 1.0}}), which judges the rest; if no caller does, --choice "
+            f"score_scale=inverse-sqrt-e reports it."
+        )
     for own, value in _scale_arguments(code).items():
         factor = 1 / value if squashed(own) in TEMPERATURE else value
         if own not in reading.given and _is_plain(probe, adapter, factor):
@@ -64,14 +73,24 @@ def demand_scale_argument(code: Code, probe: Probe, adapter: Adapter, reading: R
 
 def _scale_arguments(code: Code) -> dict[str, float]:
     """Return the arguments called a scale that are numbers by default, with these."""
+    return {
+        own: float(one.default)
+        for own, one in _arguments(code).items()
+        if squashed(own) in SCALES and type(one.default) in (int, float) and one.default
+    }
+
+
+def _arguments(code: Code) -> dict[str, inspect.Parameter]:
+    """Return the arguments of a call and of the constructor."""
     made = dict(code.signature.parameters)
     if code.construction is not None:
         made |= constructor_arguments(code.construction.make)
-    return {
-        own: float(one.default)
-        for own, one in made.items()
-        if squashed(own) in SCALES and type(one.default) in (int, float) and one.default
-    }
+    return made
+
+
+def _off(one: inspect.Parameter) -> bool:
+    """Say whether an argument is nothing by default."""
+    return one.default is None or one.default is False
 
 
 def _is_plain(probe: Probe, adapter: Adapter, factor: float = 1.0) -> bool:

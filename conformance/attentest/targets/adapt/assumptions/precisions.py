@@ -3,10 +3,11 @@
 Some norms have another epsilon in float32 than in all other precisions.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
-from attentest.analysis.identify import Finding, identify
+from attentest.analysis.identify import NONE_FITS, Finding, identify
+from attentest.targets.adapt import trust
 from attentest.targets.adapt.adapter import Adapter
 from attentest.targets.adapt.limits import any_masks
 from attentest.targets.adapt.parameters.found import FoundTable
@@ -14,11 +15,17 @@ from attentest.targets.adapt.probing import Probe
 from attentest.targets.epsilons import epsilon_in_single, norm_of
 from attentest.targets.single import SINGLE, in_single
 from attentest_spec import Backend, Choices, Limits
+from attentest_spec.choices import Value
 
 OF_EPSILON = (
     "assumed that its epsilon in float32, {:g}, is the one that is meant, and judged in float32 "
     "alone: in float64 it is {:g}. If one is meant for all precisions, this is a mistake, and "
     "--strict reports it"
+)
+ROUNDED = (
+    "assumed that the constants of its activation are rounded, as measured: its numbers are those "
+    "of {} in float32, and not in float64. It is judged in {}: if it is meant to be exact, this "
+    "is a mistake, and --strict reports it"
 )
 _EPSILONS = {"layer_norm": "norm_epsilon", "rms_norm": "rms_epsilon"}
 
@@ -47,6 +54,8 @@ def single_alone(
     rounded = in_single(backend, lambda: probe.called(adapter, given), findings, found.choices)
     if rounded is not None:
         return Single(*rounded, SINGLE)
+    if (activated := _with_rounded_activation(backend, findings)) is not None:
+        return activated
     name = _EPSILONS.get(adapter.component, "")
     if not name:
         return None
@@ -59,3 +68,30 @@ def single_alone(
     limits = replace(backend.limits, precisions=("float32",))
     again = identify(replace(backend, limits=limits))  # type: ignore[type-var]
     return Single(limits, again, OF_EPSILON.format(own, known[name]))
+
+
+def _with_rounded_activation(backend: Backend, findings: Mapping[str, Finding]) -> Single | None:
+    """Return what holds in single precision for a network whose activation has rounded constants.
+
+    In double precision the `findings` have no activation then, and that is all that does not fit.
+    """
+    own = findings.get("activation")
+    if own is None or own.status != NONE_FITS or "float32" not in backend.limits.precisions:
+        return None
+    rest = tuple(one for one in backend.limits.precisions if one != "float64")
+    limits = replace(backend.limits, precisions=rest)
+    again = identify(replace(backend, limits=limits))  # type: ignore[type-var]
+    measured = again["activation"].measured if "activation" in again else None
+    if measured not in _WITH_CONSTANTS or not trust.explained(again):
+        return None
+    if coarse := tuple(one for one in rest if one not in _WITH_CONSTANTS[measured]):
+        said = ROUNDED.format(measured, " and ".join(coarse))
+        return Single(replace(limits, precisions=coarse), again, said)
+    return None
+
+
+_WITH_CONSTANTS: Mapping[Value, Collection[str]] = {"gelu": ("float32",), "gelu-tanh": ()}
+"""Activations in whose formulas numbers are that code often rounds, and precisions that show it.
+
+The root of 2 has few digits where it is rounded: gradients differ by more than float32 does.
+"""

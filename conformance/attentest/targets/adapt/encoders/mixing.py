@@ -14,8 +14,10 @@ from torch.utils._pytree import tree_leaves
 from attentest.results.text import summary
 from attentest.targets.adapt.assumptions.choices import summary as summary_of
 from attentest.targets.adapt.code import Code
+from attentest.targets.adapt.encoders.inputs.arguments import of_loss
 from attentest.targets.adapt.encoders.rows.wrapping import RowsWrapping
-from attentest.targets.adapt.encoders.stack import replaced
+from attentest.targets.adapt.encoders.seen import lengths_in
+from attentest.targets.adapt.encoders.stack import KEEP, replaced
 from attentest.targets.adapt.encoders.wrapping import Wrapping
 from attentest.targets.adapt.layouts import layouts, sequence_first
 from attentest.targets.adapt.probing import undisturbed
@@ -67,7 +69,8 @@ def demand_separate_samples(wrapping: Wrapping, name: str) -> None:
             is_mixed = _mixes_vectors(wrapping)
         else:
             is_mixed = _mixes_tokens(wrapping)
-            if not is_mixed and (failure := _failure_of_shapes(wrapping)):
+            has_labels = bool(of_loss(wrapping.module.forward))  # which may be of another shape
+            if not (is_mixed or has_labels) and (failure := _failure_of_shapes(wrapping)):
                 raise Mixed(_SQUARE.format(name, failure))
     if is_mixed:
         raise Mixed(_MIXED.format(name))
@@ -157,6 +160,19 @@ def _has_one_axis(value: ast.expr) -> bool:
                 all(isinstance(one, ast.Constant) for one in shape.elts) for shape in shapes
             )
     return False
+
+
+def as_taken(wrapping: Wrapping) -> Wrapping:
+    """Return `wrapping`, called with ids (L, B) where it takes those and makes a mask of them."""
+    if wrapping.component != "encoder" or wrapping.features:
+        return wrapping
+    try:
+        if KEEP not in wrapping.inner()[1].parameters:
+            return wrapping
+        demand_separate_samples(wrapping, wrapping.name)
+    except Unclear:
+        return wrapping
+    return replace(wrapping, turned=True) if attends_along_first(wrapping) else wrapping
 
 
 def attends_along_first(wrapping: Wrapping) -> bool:
@@ -257,8 +273,19 @@ def _mixes_vectors(wrapping: Wrapping) -> bool:
     return False
 
 
+def _lengths(wrapping: Wrapping) -> Iterator[int]:
+    """Yield lengths of ids with which a call may succeed: its failure may name the only one."""
+    yield from (_LENGTH, wrapping.sizes.max_length)
+    for given in _arguments(wrapping, torch.ones(_SAMPLES, _LENGTH, dtype=torch.int64))[:1]:
+        try:
+            wrapping.module(**given)
+        except Exception as raised:  # code that a user wrote may raise anything
+            sizes = wrapping.sizes
+            yield from lengths_in(str(raised), sizes.max_length, sizes.d_model)[1:]
+
+
 def _mixes_tokens(wrapping: Wrapping) -> bool:
-    for length in (_LENGTH, wrapping.sizes.max_length):
+    for length in _lengths(wrapping):
         for call in _calls(wrapping, length):
             ids = torch.arange(_SAMPLES * length).reshape(_SAMPLES, length) % 7 + 1
             changed = ids.clone()

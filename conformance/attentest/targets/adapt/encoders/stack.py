@@ -29,7 +29,7 @@ class EmbeddedStack(nn.Module):
     an image (C, H, W), ids of one length (N,), vectors (N, 0) with 0 for their width. What `whole`
     does behind its layers may fail for other numbers of rows than its head takes. Layers that hold
     their number of `rows`, as `self.seq_len`, hold that of x during a call. Ids of one length are
-    `filled` with the pad id, and x with rows of zeros.
+    `filled` with the pad id, and x with rows of zeros. Ids that are `turned` are (L, B).
     """
 
     def __init__(
@@ -46,6 +46,7 @@ class EmbeddedStack(nn.Module):
         given: Sequence[int] = (),
         rows: int = 0,
         filled: bool = False,
+        turned: bool = False,
     ) -> None:
         super().__init__()
         self.around = (whole,)  # in a tuple: its embeddings are no parameters of the stack
@@ -57,6 +58,7 @@ class EmbeddedStack(nn.Module):
         matrix = vars(whole.get_submodule(features)) if features else {}
         self.given = tuple(given)
         self.filled = filled
+        self.turned = turned
         self.rows = [
             (held, own)
             for held in (vars(one) for one in self.layers.modules() if rows)
@@ -78,6 +80,7 @@ class EmbeddedStack(nn.Module):
             x = nn.functional.pad(x, (0, 0, 0, missing))
         given = {tokens: ids if keep is None else ids.where(keep, pad), **rest}
         given |= {own: torch.zeros_like(ids) for own in zeros}
+        given |= {own: given[own].t() for own in (tokens, *zeros) if self.turned}
         if len(self.given) > 1:
             width = self.features or x.shape[-1]
             given[tokens] = x.new_ones(len(x), *(one or width for one in self.given))

@@ -22,12 +22,19 @@ from attentest.targets.adapt.components import (
 from attentest.targets.adapt.construction import Construction
 from attentest.targets.adapt.encoders import default_sizes
 from attentest.targets.adapt.encoders.inputs.arguments import of_source, sequences
+from attentest.targets.adapt.encoders.inputs.callers import words_of_callers
 from attentest.targets.adapt.encoders.inputs.makers import class_of, is_maker, maker_of
 from attentest.targets.adapt.encoders.inputs.measured import with_inputs
 from attentest.targets.adapt.encoders.inputs.open_lengths import demand_open
 from attentest.targets.adapt.encoders.inputs.positions import added_at
+from attentest.targets.adapt.encoders.inputs.tables import demand_registered, tables_of_tokens
 from attentest.targets.adapt.encoders.leaving import options_entering, options_of_output
-from attentest.targets.adapt.encoders.mixing import Mixed, demand_separate_samples, mixture
+from attentest.targets.adapt.encoders.mixing import (
+    Mixed,
+    as_taken,
+    demand_separate_samples,
+    mixture,
+)
 from attentest.targets.adapt.encoders.pooling import pooling_of
 from attentest.targets.adapt.encoders.rows.reading import OfImages, code_or_rows, of_images, of_rows
 from attentest.targets.adapt.encoders.rows.shapes import takes_images
@@ -44,7 +51,7 @@ from attentest.targets.adapt.encoders.wrapping import Wrapping, is_list, path_of
 from attentest.targets.adapt.limits import Narrow, demand_least_width
 from attentest.targets.adapt.parameters.building import DISTINCT, RATIOS, inner_widths
 from attentest.targets.adapt.parameters.stacks import Layers, lists_of_layers
-from attentest.targets.adapt.parameters.units import Unit, tables_of, units
+from attentest.targets.adapt.parameters.units import Unit, units
 from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.adapt.reading import Reading, Unclear
 from attentest.targets.comments import words_on
@@ -57,9 +64,6 @@ _IN_LAYERS = (
     *("feed_forward", "positional_encoding"),
 )
 """Components that a part of the name of a stack may say, as in "PreLayerNormModel"."""
-
-_MORE = 3
-"""The most rows that a table has besides those of the vocabulary: for padding and a mask."""
 
 
 def stack_of(thing: Any, reading: Reading, name: str) -> Code | None:
@@ -85,6 +89,8 @@ def token_encoder(thing: Any, reading: Reading, name: str = "") -> Code | None:
     if said not in ("", "encoder", "model") or reading.component == "model":
         return None
     found = _Found.of(thing, reading)
+    if found is None:
+        demand_registered(thing, own, reading)
     if found is None and not said and not reading.given:
         question = default_sizes.switch_needed(thing, replace(reading, component="encoder"))
         for one in question.attempts if question is not None else ():
@@ -233,12 +239,7 @@ class _Found:
     @property
     def tables(self) -> list[Unit]:
         """The tables of tokens outside of the layers, which may have some rows more."""
-        rows = [self.sizes.source_vocabulary]
-        rows += [self.sizes.target_vocabulary] * (self.component == "decoder")
-        more = [rows[0] + one for one in range(1, _MORE + 1)]
-        own = [one for one in self.units if not self.layers.holds(one)]
-        width = self.sizes.d_model
-        return tables_of(own, rows, width) or tables_of(own, more, width)
+        return tables_of_tokens(self.units, self.layers, self.sizes, self.component)
 
     @property
     def layer(self) -> str:
@@ -258,8 +259,8 @@ class _Found:
             around, path = self._wrapping(name), alone[0].path
             alone = None if around.changes_input(path) or around.gives_more(path) else alone
         if alone is None:
-            return self.code_of(thing, name, *self._wrapping(name).inner())
-        masked = self._wrapping(name).masked() if self.tables else None
+            return self.code_of(thing, name, *as_taken(self._wrapping(name)).inner())
+        masked = as_taken(self._wrapping(name)).masked() if self.tables else None
         if masked is not None:
             demand_open(self._wrapping(name), *masked)
         plain = self.code_of(thing, name, replace(alone[0], masked=bool(masked)), None)
@@ -320,7 +321,7 @@ class _Found:
         own = self.module.get_submodule(inner.path)
         is_torch = type(own).__module__.startswith("torch.")
         words = inspect.getdoc if is_torch else words_on
-        parts = (thing.__doc__, words(type(own).forward))
+        parts = (thing.__doc__, words(type(own).forward), words_of_callers(thing))
         where = inner.path or self.path
         return Code(
             name,

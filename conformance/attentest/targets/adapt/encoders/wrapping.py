@@ -15,12 +15,14 @@ from attentest.targets.adapt.components import squashed
 from attentest.targets.adapt.computed_values import OTHER_IDS, other_ids
 from attentest.targets.adapt.encoders.inputs.arguments import (
     hides,
+    of_loss,
     of_source,
     required,
     sequences,
     unread,
     without_effect,
 )
+from attentest.targets.adapt.encoders.inputs.open_masks import open_masks
 from attentest.targets.adapt.encoders.inputs.pads import pad_of_code
 from attentest.targets.adapt.encoders.seen import Seen, Uncalled, is_answered, lengths_in, uncalled
 from attentest.targets.adapt.encoders.stack import KEEP, EmbeddedStack, is_same, replaced
@@ -42,6 +44,7 @@ class Wrapping:
 
     `component` is what the layers are, and `pads` says that the constructor takes the pad id.
     `features` is the path of the first matrix of one that takes vectors in the place of ids.
+    `turned` says that its ids are (L, B).
     """
 
     name: str
@@ -52,6 +55,7 @@ class Wrapping:
     layers: str
     pads: bool
     features: str = ""
+    turned: bool = False
     parameters: Mapping[str, inspect.Parameter] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -69,6 +73,7 @@ class Wrapping:
         tokens, zeros = self._tokens()
         options: dict[str, Any] = {"layers": self.layers, "tokens": tokens, "zeros": tuple(zeros)}
         options |= self._watched() | ({"features": self.features} if self.features else {})
+        options |= {"turned": True} if self.turned else {}
         if not (self.pads or self.memory or self.features):
             options |= {"pad": self._pad_of_code(options)}
         inner = Inner(self.path, options, pads=self.pads)
@@ -124,13 +129,16 @@ class Wrapping:
         them, as code may read a mask that its signature allows to leave out.
         """
         needed = [one for one in self._masks if self._is_required(one)]
+        flat = {one: torch.zeros_like(ids[:, 0]) for one in of_loss(self.module.forward)}
         for masks in [needed, self._masks] if len(needed) < len(self._masks) else [needed]:
-            yield from self._calls_with(masks, ids)
+            for given in self._calls_with(masks, ids):
+                yield from [given, given | flat] if flat else [given]  # labels of tokens, of texts
 
     def _calls_with(self, masks: Sequence[str], ids: Tensor) -> Iterator[dict[str, Any]]:
         """Yield the arguments of calls for `ids` (B, L) with `masks` in the forms of masks."""
         tokens, zeros = self._tokens()
         given = {tokens: self._entering(ids)} | {one: other_ids(one, ids) for one in zeros}
+        given = {own: one.t() for own, one in given.items()} if self.turned else given
         if self.memory:
             seeded = torch.Generator().manual_seed(0)
             memory = torch.randn(len(ids), _KEYS, self.sizes.d_model, generator=seeded)
@@ -139,7 +147,7 @@ class Wrapping:
         held = mask_holders(self.module.forward)
         kinds = {one: kind for one, kind in held.items() if one in masks}
         kind = next(iter(kinds.values()), None)
-        masks_of = (held_masks(kind, _open(batch, length, one)) for one in (length, _KEYS))
+        masks_of = (held_masks(kind, open_masks(batch, length, one)) for one in (length, _KEYS))
         for mask, over_keys in zip(*masks_of, strict=True):
             own = {one: self._is_over_keys(one) for one in masks}
             lengths = {
@@ -369,16 +377,6 @@ def path_of(whole: nn.Module, layers: str, tables: Sequence[str]) -> str:
         )
         and (not tables or any(one.startswith(f"{path}." if path else "") for one in tables))
     )
-
-
-def _open(batch: int, length: int, keys_: int) -> Iterator[Tensor | None]:
-    yield None
-    keys = torch.ones(batch, keys_, dtype=torch.bool)
-    every = torch.ones(length, keys_, dtype=torch.bool)
-    for mask in (keys, keys[:, None, None], keys[:, None] & every, every):
-        yield mask
-        yield mask.float()
-        yield ~mask
 
 
 def _ones(length: int) -> Tensor:

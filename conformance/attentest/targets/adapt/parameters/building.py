@@ -136,7 +136,12 @@ def inner_widths(module: nn.Module, sizes: Sizes) -> list[int]:
         return [sizes.d_model]
     usual = [ratio * sizes.d_model for ratio in RATIOS]
     rest = sorted(one for one in beside - known - set(usual) if one > sizes.d_model)
-    return [one for one in usual if one in beside] + rest
+    square = [sizes.d_model] * (wide.count({sizes.d_model}) > _SQUARES)
+    return [one for one in usual if one in beside] + rest + square
+
+
+_SQUARES = 2
+"""The matrices as wide as the model that are those of a network of such a width alone."""
 
 
 def _takes_inner_width(module: nn.Module, sizes: Sizes) -> bool:

@@ -21,6 +21,7 @@ from attentest.targets.adapt.parameters.words import (
     SELF,
     beyond,
     ordinal,
+    projections,
     words,
 )
 from attentest_spec import Sizes
@@ -89,7 +90,7 @@ def leaf_part(slot: str, component: str, units: list[Unit], sizes: Sizes) -> Par
 def layer_parts(component: str, units: list[Unit], sizes: Sizes, run: Run) -> list[Part]:
     """Return the parts of an encoder layer or a decoder layer; Lost where one is missing."""
     norms = [unit for unit in units if unit.kind == "norm"]
-    feed = [unit for unit in units if is_feed(unit, sizes)]
+    feed = feeding(units, sizes)
     rest = [unit for unit in units if unit not in norms and unit not in feed]
     above = _above([unit.path for unit in units])
     slots = ["self_attention"] + ["cross_attention"] * (component == "decoder_layer")
@@ -121,6 +122,28 @@ def _demand_no_vectors(norms: list[Unit], rest: list[Unit], wanted: int, above: 
 def is_feed(unit: Unit, sizes: Sizes) -> bool:
     """Say whether a unit is a matrix from or to the inner width, or to twice that with a gate."""
     return unit.kind != "norm" and bool({sizes.d_ff, 2 * sizes.d_ff} & {*squeezed(unit.shape)})
+
+
+def feeding(units: list[Unit], sizes: Sizes) -> list[Unit]:
+    """Return the matrices of the feed-forward network of a layer.
+
+    Where the inner width is that of the model, they are the two that no name gives to attention.
+    """
+    if sizes.d_ff != sizes.d_model:
+        return [unit for unit in units if is_feed(unit, sizes)]
+    held = [unit for unit in units if unit.kind != "norm"]
+    names = dict(zip(held, beyond([unit.path for unit in held]), strict=True))
+    left = [
+        unit
+        for unit, name in names.items()
+        if squeezed(unit.shape) == (sizes.d_model,) * 2
+        and not ({*words(name)} & ATTENTION or projections(unit.path))
+    ]
+    return left if len(left) == _TWO < len(held) else []
+
+
+_TWO = 2
+"""The matrices of a feed-forward network without a gate."""
 
 
 def _above(paths: list[str]) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from math import prod
 
 from attentest.targets.adapt.parameters.behaviour import Run
-from attentest.targets.adapt.parameters.layers import NO_LISTS, Lost, Part, is_feed, layer_parts
+from attentest.targets.adapt.parameters.layers import NO_LISTS, Lost, Part, feeding, layer_parts
 from attentest.targets.adapt.parameters.leaves import matrix_tables, norm_entries
 from attentest.targets.adapt.parameters.storage import Entries, as_place
 from attentest.targets.adapt.parameters.units import Unit, squeezed
@@ -105,8 +105,8 @@ def _numbered(unit: Unit, start: str, number: int | None = None) -> bool:
 
 
 def _is_layer(units: list[Unit], sizes: Sizes) -> bool:
-    feeding = [unit for unit in units if is_feed(unit, sizes)]
-    return len(feeding) >= 2 and len([unit for unit in units if unit.kind != "norm"]) > len(feeding)
+    fed = feeding(units, sizes)
+    return len(fed) >= 2 and len([unit for unit in units if unit.kind != "norm"]) > len(fed)
 
 
 def stack_parts(

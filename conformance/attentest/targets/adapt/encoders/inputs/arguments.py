@@ -48,7 +48,33 @@ def unread(module: nn.Module) -> list[str]:
     function = getattr(module.forward, "__func__", module.forward)
     read = {one.id for one in ast.walk(code_tree(function)) if isinstance(one, ast.Name)}
     idle = [one for one in own if not (one in read or hides(one) or may_hide(one))]
-    return idle if read & {*own} else []
+    return [*idle, *of_loss(module.forward)] if read & {*own} else []
+
+
+_LOSS = re.compile(r"(?i)loss|entropy|criterion|nll|crf")
+
+
+def of_loss(forward: Callable[..., Any]) -> list[str]:
+    """Return the arguments without a default that losses get, and nothing else reads.
+
+    The first argument is none of them. Code may ask whether one is None.
+    """
+    unbound = getattr(forward, "__func__", forward)
+    function = next(iter(getattr(code_tree(unbound), "body", [])), None)
+    if not isinstance(function, ast.FunctionDef):
+        return []
+    inside: set[int] = set()
+    for one in ast.walk(function):
+        match one:
+            case ast.Call(func=ast.Attribute(attr=called) | ast.Name(id=called)):
+                inside |= {*map(id, ast.walk(one))} if _LOSS.search(called) else set()
+            case ast.Compare(comparators=[ast.Constant(value=None)]):
+                inside |= {*map(id, ast.walk(one))}
+    every = [one for one in ast.walk(function) if isinstance(one, ast.Name)]
+    own = [*inspect.signature(unbound).parameters.values()]
+    needed = [one.name for one in own[2:] if one.default is one.empty and not hides(one.name)]
+    read = {name: [id(one) in inside for one in every if one.id == name] for name in needed}
+    return [name for name in needed if read[name] and all(read[name])]
 
 
 def unread_lengths(module: nn.Module) -> list[str]:
