@@ -82,7 +82,7 @@ def _with_rounded_activation(backend: Backend, findings: Mapping[str, Finding]) 
     limits = replace(backend.limits, precisions=rest)
     again = identify(replace(backend, limits=limits))  # type: ignore[type-var]
     measured = again["activation"].measured if "activation" in again else None
-    if measured not in _WITH_CONSTANTS or not trust.explained(again):
+    if measured is None or measured not in _WITH_CONSTANTS or not trust.explained(again):
         return None
     if coarse := tuple(one for one in rest if one not in _WITH_CONSTANTS[measured]):
         said = ROUNDED.format(measured, " and ".join(coarse))

@@ -1,4 +1,4 @@
-"""What code around the class of an encoder gives its masks: a name may say what they mean."""
+"""The arguments that code around the class of an encoder gives its masks: a name may say what they mean."""
 
 import ast
 import inspect
