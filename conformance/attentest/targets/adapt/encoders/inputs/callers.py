@@ -1,4 +1,4 @@
-"""The arguments that code around the class of an encoder gives its masks: a name may say what they mean."""
+"""The names of masks in code around the class of an encoder, which may say what they mean."""
 
 import ast
 import inspect
