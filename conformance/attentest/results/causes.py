@@ -117,9 +117,9 @@ def causes(verdicts: Iterable[Verdict]) -> tuple[Cause, ...]:
     """Return the causes of the broken ones among `verdicts`, the most serious first.
 
     Together are verdicts with one line of the user's code; with one likely cause; with one reason
-    of an error. What has none of these belongs to the formula of its component, or of one inside,
-    that fails for a reason as unknown; each of the rest is a group of its own, as is what this
-    specification has no clause for.
+    of an error, or of a failure without an output. What has none of these belongs to the formula of
+    its component, or of one inside, that fails for a reason as unknown; each of the rest is a group
+    of its own, as is what this specification has no clause for.
     """
     broken = [one for one in verdicts if one.status.needs_words]
     known = [one for one in broken if one.clause in clauses()]
@@ -280,9 +280,11 @@ def _own_key(
 ) -> Key:
     if verdict.location:
         return _mended(verdict.location, parts)
-    if not verdict.status.contradicts:
-        return verdict.backend, verdict.status, _VARIABLE.sub("", verdict.finding)
-    return lines.get(names, names) if names else (verdict.backend, verdict.clause)
+    if verdict.status.contradicts and names:
+        return lines.get(names, names)
+    if verdict.status.contradicts and _has_arrays(verdict):
+        return verdict.backend, verdict.clause
+    return verdict.backend, verdict.status, _VARIABLE.sub("", verdict.finding)
 
 
 def _chosen(broken: Sequence[Verdict]) -> Iterator[Names]:

@@ -158,6 +158,19 @@ def test_failure_without_an_output_does_not_belong_to_a_formula() -> None:
     assert len(groups(broken("encoder.formula"), saved)) == 2
 
 
+def test_failures_without_an_output_that_have_one_reason_are_one_cause() -> None:
+    """The words on two lengths differ in their numbers alone."""
+    words = "The encoding separates the last of {} positions by 0.07."
+    slugs = ("shapes", "input-untouched", "every-length-served")
+    failures = [
+        broken(f"positional_encoding.{slug}", counterexample=None, message=words.format(number))
+        for number, slug in enumerate(slugs, 2)
+    ]
+    assert len(groups(*failures)) == 1
+    other = broken("positional_encoding.not-saved", counterexample=None, message="It is cut.")
+    assert len(groups(*failures, other)) == 2
+
+
 def test_errors_with_one_reason_are_one_cause_whatever_was_done() -> None:
     missing = "The parameter map has no entry for"
     errors = [
