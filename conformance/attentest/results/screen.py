@@ -1,5 +1,6 @@
 """The screen of one piece of code: how it was understood, what is wrong, and the answer."""
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
@@ -26,6 +27,8 @@ from attentest.results.verdict import Status
 from attentest.results.wording import explanations, inferred, report, summary, uncompared
 from attentest_spec import CHOICES
 from attentest_spec.clauses import clauses
+
+_NOT_GIVEN = "; not given: "
 
 _ASSUMED = 3
 """The largest number of assumptions that are listed of one piece of code.
@@ -122,9 +125,18 @@ class Screen:
             left = len(assumed) - most + 1
             assumed[most - 1 :] = [f"and {counted(left, 'assumption')} more, listed by --full"]
         cuts = brevity > 1
-        rows = [self._few(one, 1 if many else 3 - cuts) for one in lines]
+        rows = [self._one(one) if many else self._few(one, 3 - cuts) for one in lines]
         rows += [self._few(one, 4 if is_of_several(one) else 2 - cuts) for one in assumed]
         return "\n".join(row for several in rows for row in several)
+
+    def _one(self, call: str) -> list[str]:
+        """Return a call in one row; in two, without its constructor, where something is not given.
+
+        What is not given has to be seen: nothing that depends on it is judged.
+        """
+        if _NOT_GIVEN not in call:
+            return self._few(call, 1)
+        return self._few(re.sub(r"\([^()]*\)(?= called )", "", call), 2)
 
     def _few(self, sentence: str, most: int) -> list[str]:
         return cut(folded(sentence, self.width), most)

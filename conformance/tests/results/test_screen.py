@@ -240,8 +240,8 @@ def test_warnings_beside_a_failure_are_one_block() -> None:
 
 def test_clauses_that_may_follow_from_a_cause_are_one_block() -> None:
     gradients = [
-        Verdict("att.py:Layer", slug, "violation", "The gradient of gain is 1; 2 is expected.")
-        for slug in ("encoder.separate-norms", "encoder.gradient")
+        Verdict("att.py:Layer", slug, "violation", f"The gradient of {own} is 1; 2 is expected.")
+        for slug, own in (("encoder.separate-norms", "gain"), ("encoder.gradient", "bias"))
     ]
     blocks = screen([*failing(), *gradients]).split("\n\n")
     (block,) = [" ".join(one.split()) for one in blocks if one.startswith("2-3")]
@@ -328,6 +328,15 @@ def test_call_of_each_of_many_pieces_of_code_is_one_row() -> None:
     assert len(rows) == 3
     assert all(row.endswith("..") for row in rows)
     assert len(Screen().understood(one, one).splitlines()) > 2
+
+
+def test_argument_that_is_not_given_is_seen_among_many_calls() -> None:
+    missing = "not given: memory_keep; nothing that depends on it is judged"
+    call = f"Layer({'width, ' * 12}) called (x); {missing}"
+    one = Description(inferred=("one",), summary=call)
+    said = Screen().understood(*[one] * 3)
+    assert said.count("memory_keep") == 3
+    assert "Layer called (x)" in said
 
 
 def test_calls_of_code_that_conforms_are_counted_beside_code_that_does_not() -> None:

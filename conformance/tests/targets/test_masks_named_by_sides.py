@@ -6,6 +6,8 @@ import pytest
 from mistaken_code import adapted, asked_or_broken, broken
 from proof import share
 
+from attentest.targets.adapt.objects.mask_arguments import says_mask
+
 CODE = """
 import math
 
@@ -112,3 +114,19 @@ def test_inputs_are_known_by_a_word_of_their_names(tmp_path: Path, name: str, cl
     backend = adapted(tmp_path, name, CODE + NAMED)
     assert broken(backend, clause) == []
     assert not [one for one in backend.assumed if "which nothing says" in one]
+
+
+def test_a_mask_of_a_side_that_is_not_called_one_is_given_and_a_forgotten_one_is_found(
+    tmp_path: Path,
+) -> None:
+    code = CODE.replace("padding_mask_enc", "memory_blocked")
+    backend = adapted(tmp_path, "DecoderLayer", code)
+    assert "source_mask=memory_blocked" in backend.summary
+    assert broken(backend, "decoder.layer-formula") == []
+    used = (", False, memory_blocked,", ", False, None,")
+    assert asked_or_broken(tmp_path, "DecoderLayer", code, *used, "decoder.layer-formula")
+
+
+@pytest.mark.parametrize("name", ["keep_prob", "encoder_hidden_states", "enc_valid_lens", "self"])
+def test_other_names_are_those_of_no_mask(name: str) -> None:
+    assert not says_mask(name)

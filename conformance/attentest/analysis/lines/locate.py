@@ -322,7 +322,7 @@ def _blamed(alignment: Alignment, finding: Finding, wrong: FormulaStep) -> Place
         known = partial(knowing, alignment, operation, missing)
         able = [*known(bound=lacks_sum(alignment, operation, wrong))] or [*known()]
         if later := [place for number, place in able if number >= depth]:
-            return later[0]
+            return next((one for one in later if not takes_each_once(one)), later[0])
         if not able and _is_of_others(alignment, missing, wrong):
             return _common(alignment, finding, wrong) or operation.place
     if finding.argument is not None:

@@ -20,6 +20,12 @@ _INPUTS = {
 }
 """Words in the names of what attention gets, where each is in one name: `q_vec`, `k_vec`."""
 
+_MARKS = frozenset(["keep", "allow", "allowed", "visible", "blocked", "permitted", "hide", "bias"])
+"""Words for a mask in a name that says its side, too."""
+
+_NO_MARKS = frozenset(["prob", "rate", "ratio", "dropout", "len", "lens", "length", "lengths"])
+"""Words next to which they are none, as in `keep_prob`."""
+
 _OF_HEADS = re.compile("head_?mask")
 """Names of factors of the heads, which hide no keys."""
 
@@ -41,7 +47,7 @@ def inputs_by_words(free: Sequence[str], found: Mapping[str, str]) -> dict[str, 
 
 def sequences_by_sides(free: Sequence[str], found: Mapping[str, str]) -> dict[str, str]:
     """Return what carries the target and the memory by the words of its side, {} for neither."""
-    left = [one for one in free if "mask" not in squashed(one) and one not in found.values()]
+    left = [one for one in free if not says_mask(one) and one not in found.values()]
     source, target = _SIDES.values()
     of_source = [one for one in left if set(source) & set(words_of(one))]
     of_target = [one for one in left if set(target) & set(words_of(one))]
@@ -49,6 +55,12 @@ def sequences_by_sides(free: Sequence[str], found: Mapping[str, str]) -> dict[st
         return {}
     own = {"x": of_target[0], "memory": of_source[0]}
     return own if own["x"] != own["memory"] else {}
+
+
+def says_mask(own: str) -> bool:
+    """Say whether a name is that of a mask of one side, as `memory_mask` or `tgt_keep`."""
+    said = set(words_of(own))
+    return "mask" in squashed(own) or bool(said & _MARKS and not said & _NO_MARKS)
 
 
 def mask_of(carrier: str, free: Sequence[str]) -> str:
@@ -59,7 +71,7 @@ def mask_of(carrier: str, free: Sequence[str]) -> str:
 
 def masks_of_sides(free: Sequence[str], found: dict[str, str]) -> None:
     """Take the one mask left for each side, by a word of its name: `padding_mask_enc`."""
-    left = [one for one in free if one not in found.values() and "mask" in squashed(one)]
+    left = [one for one in free if one not in found.values() and says_mask(one)]
     sides: dict[str, list[str]] = {role: [] for role in _SIDES}
     for own in left:
         said = words_of(own)
