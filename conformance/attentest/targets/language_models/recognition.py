@@ -68,7 +68,8 @@ def is_language_model(thing: Any, reading: Reading, name: str) -> bool:
         return False
     if is_table(thing):
         return False
-    fills = _MASKED.search(squashed(own)) is not None or _fills_in(thing)
+    embeds = re.search("(?i)embed", _source(thing)) is not None
+    fills = _MASKED.search(squashed(own)) is not None or (embeds and _fills_in(thing))
     named = NAMED.search(squashed(own)) is not None and not fills
     parts = parts_near(thing, {}).values()  # a head may get the body that embeds
     if not named and not any(_EMBEDS.search(_source(one)) for one in (thing, *parts)):
