@@ -29,6 +29,7 @@ from attentest_spec import CHOICES
 from attentest_spec.clauses import clauses
 
 _NOT_GIVEN = "; not given: "
+"""The words before the arguments that a call leaves out, in its summary."""
 
 _ASSUMED = 3
 """The largest number of assumptions that are listed of one piece of code.

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from folders import SUPPORT
 from mistaken_code import adapted, edited
 
 from attentest.judging.bench import Bench
@@ -49,31 +50,18 @@ def test_length_in_the_place_of_the_root_of_the_mean(
     assert (location.code, location.computed, location.confirmed) == (wrong, computed, True)
 
 
-CENTRED = """
-import torch
-from torch import nn
-
-
-class LayerNorm(nn.Module):
-    def __init__(self, features, eps=1e-5):
-        super().__init__()
-        self.gamma = nn.Parameter(torch.ones(features))
-        self.beta = nn.Parameter(torch.zeros(features))
-        self.eps = eps
-
-    def forward(self, x):
-        centred = x - x.mean(-1, keepdim=True)
-        var = x.pow(2).mean(-1, keepdim=True)
-        return self.gamma * centred / torch.sqrt(var + self.eps) + self.beta
-"""
+LAYER_NORMS = (SUPPORT / "lines" / "layer_norms.py").read_text(encoding="utf-8")
+VARIANCE = "var = wide.var(-1, keepdim=True, unbiased=False)"
 
 
 def test_mean_of_squares_in_the_place_of_the_variance_is_the_line_that_computes_it(
     tmp_path: Path,
 ) -> None:
     """The formula has such a mean on no way to the divisor, and the line after it is right."""
-    backend = adapted(tmp_path, "LayerNorm", CENTRED)
+    wrong = "var = wide.pow(2).mean(-1, keepdim=True)"
+    code = edited(LAYER_NORMS, (VARIANCE, wrong))
+    backend = adapted(tmp_path, "LayerNorm", code, anyway=True)
     location = judge(Bench(backend, shrink=False), "layer_norm.formula").location
     assert location is not None
-    assert location.code == "var = x.pow(2).mean(-1, keepdim=True)"
+    assert location.code == wrong
     assert "made from the mean of squares" in location.computed

@@ -1,6 +1,7 @@
 """Attention whose heads get their share of the width rounded down, without a loss of columns."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from copy import copy
 from dataclasses import replace
 from typing import TypeGuard
@@ -50,7 +51,7 @@ def rounds_heads(
     alone = all(known[name] == option for name, option in _OF_WIDTH.items())
     try:
         if component == "multi_head_attention" and not _is_explained(subject):
-            return explained and all(_answers(subject, one) for one in _sizes_in_heads(subject))
+            return explained and _answers(subject)
         if not alone:
             return component == "multi_head_attention" and explained and _fits_by_columns(subject)
         sizes = _SIZES if subject.limits.odd_width else _EVEN_SIZES
@@ -65,18 +66,24 @@ def _is_explained(subject: Subject) -> bool:
     return _station(subject, Sizes(d_model=width, heads=4)).fits(subject.choices)
 
 
-def _answers(subject: Subject, sizes: Sizes) -> bool:
-    """Say that attention at `sizes` has parameters of the shapes of rounded heads, and answers."""
-    return _station(subject, sizes).actual is not None
+def _answers(subject: Subject) -> bool:
+    """Say whether attention takes parameters in the shapes of rounded heads, and answers then."""
+    with suppress(BackendError):
+        for sizes in _sizes_in_heads(subject):
+            _station(subject, sizes)
+        return True
+    return False
 
 
 def _station(subject: Subject, sizes: Sizes) -> Station:
     """Return a call of attention at `sizes`, which raises BackendError where it fails."""
-    fitted = subject.limits.fitted(sizes)
-    part = Part(
-        "multi_head_attention", subject.part("multi_head_attention", fitted), subject.choices
-    )
+    part = _part(subject, "multi_head_attention", sizes)
     return Station.of(part.probe, part.drawn(), part.inputs(length=4))
+
+
+def _part(subject: Subject, component: str, sizes: Sizes) -> Part:
+    """Return `component` as it is built at `sizes`, as far as its limits allow them."""
+    return Part(component, subject.part(component, subject.limits.fitted(sizes)), subject.choices)
 
 
 def _sizes_in_heads(subject: Subject) -> tuple[Sizes, Sizes]:
@@ -114,9 +121,7 @@ def _fits_in(subject: Subject, sizes: Sizes, kept: slice) -> bool:
 
     The reference has the parameters of these columns alone.
     """
-    part = Part(
-        "multi_head_attention", subject.part("multi_head_attention", sizes), subject.choices
-    )
+    part = _part(subject, "multi_head_attention", sizes)
     given = tuple(_zeroed(one, kept) for one in part.inputs(length=4))
     station = Station.of(part.probe, part.drawn(), given)
     narrow = copy(station.probe)
@@ -159,7 +164,7 @@ def _fits(subject: Subject, component: str, sizes: Sizes, *, explained: bool) ->
     larger by the root of the quotient of both widths.
     """
     fitted = subject.limits.fitted(sizes)
-    part = Part(component, subject.part(component, fitted), subject.choices)
+    part = _part(subject, component, sizes)
     station = Station.of(part.probe, part.drawn(), part.inputs(length=4))
     wide = copy(station.probe)
     wide.parameters = _widened(station.probe.parameters, fitted)

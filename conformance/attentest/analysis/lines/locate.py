@@ -79,7 +79,9 @@ class Found:
 
     @property
     def rank(self) -> tuple[object, ...]:
-        """The order of lines under several choices: proved or known mistakes, then the paper's.
+        """The order of lines under several choices: the surest, then those of the paper's choices.
+
+        Sure are proved ones, known mistakes, and calls that are right with another value.
 
         Most of the code's values are steps under the author's choices: a mistake that fits under
         others is one by chance.
