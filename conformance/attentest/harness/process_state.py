@@ -4,6 +4,7 @@ A backend that changes any of it is reported, and the suite's own code, which ru
 process, is not affected.
 """
 
+import copy
 import copyreg
 import gc
 import os
@@ -75,9 +76,22 @@ def copy_modules_faster() -> None:
     """Let `copy` and `pickle` take an OrderedDict apart without a search for its slots.
 
     Python repeats that search for each of them, as a class of its own cannot hold the result. A
-    module of torch has ten: that is a third of the time of its deep copy.
+    module of torch has ten, most of them empty: that is half of the time of its deep copy.
     """
     copyreg.pickle(OrderedDict, _taken_apart)
+    deep_copies: dict[type, Any] = getattr(copy, "_deepcopy_dispatch", {})
+    deep_copies[OrderedDict] = _deep_copy
+
+
+def _deep_copy(one: OrderedDict[Any, Any], memo: dict[int, Any]) -> OrderedDict[Any, Any]:
+    """Return what `copy.deepcopy` makes of an OrderedDict, attributes first."""
+    made: OrderedDict[Any, Any] = OrderedDict()
+    memo[id(one)] = made
+    if attributes := vars(one):
+        vars(made).update(copy.deepcopy(attributes, memo))
+    for key, value in one.items():
+        made[copy.deepcopy(key, memo)] = copy.deepcopy(value, memo)
+    return made
 
 
 def _taken_apart(one: OrderedDict[Any, Any]) -> tuple[Any, ...]:

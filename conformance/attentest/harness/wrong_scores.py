@@ -1,5 +1,6 @@
 """Softmaxes and losses that are wrong by the rounding of a constant or of a logarithm."""
 
+from collections.abc import Mapping
 from typing import Annotated
 
 import numpy as np
@@ -7,7 +8,7 @@ import numpy as np
 from attentest_spec import Choices, Setting
 from attentest_spec.attention import softmax
 from attentest_spec.relative_bias import relative_bias
-from attentest_spec.setting import Array
+from attentest_spec.setting import Array, Floats
 
 SIGNS = np.array([-1.0, 1.0])
 
@@ -59,3 +60,18 @@ def size_of_logarithms(
         peaks = np.abs(output.astype(np.float64).max(axis=-1))
         size += words + float(peaks[np.isfinite(peaks)].max(initial=0.0))
     return size * (1 if choices.loss_normaliser == "tokens" else target.size)
+
+
+def with_columns_off(
+    parameters: Mapping[str, Floats], unit: float, rng: np.random.Generator
+) -> dict[str, Floats]:
+    """Return `parameters` that give columns of queries and keys wrong by `unit` of their size."""
+    found = dict(parameters)
+    for projection in {name.rpartition(".")[0] for name in parameters}:
+        if projection.rpartition(".")[2] in ("query", "key"):
+            own = [f"{projection}.{part}" for part in ("weight", "bias")]
+            signs = SIGNS[rng.integers(2, size=len(parameters[own[0]]))]
+            for name in own:
+                if name in found:
+                    found[name] = ((1.0 + unit * signs) * found[name].T).T
+    return found

@@ -15,6 +15,8 @@ from attentest.harness.process_state import copy_modules_faster
 def faster(monkeypatch: pytest.MonkeyPatch) -> None:
     before = copyreg.dispatch_table.get(OrderedDict)
     monkeypatch.setitem(copyreg.dispatch_table, OrderedDict, before)  # taken out again afterwards
+    deep = vars(copy)["_deepcopy_dispatch"]
+    monkeypatch.setitem(deep, OrderedDict, deep.get(OrderedDict))
     copy_modules_faster()
     assert copyreg.dispatch_table[OrderedDict] is not before
 
