@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from attentest.faults.reference_models import REFERENCE_MODELS, reference_backend
+from attentest.faults.unusual import UNUSUAL
 from attentest.judging.bench import Bench
 from attentest.judging.judge import judge
 from attentest_spec import Limits, Sizes
@@ -210,3 +211,10 @@ def test_moved_experts_stay_within_half_precision(slug):
     backend = reference_backend(REFERENCE_MODELS["plain"], choices=gated)
     verdict = judge(Bench.for_status(backend, precision="float16"), f"mixture_of_experts.{slug}")
     assert verdict.status == "pass", verdict.message
+
+
+def test_padding_without_numbers_in_half_precision_breaks_nothing() -> None:
+    (name,) = (one for one in UNUSUAL if "not numbers in half" in UNUSUAL[one].title)
+    for seed in range(4):
+        verdict = judge(Bench.for_status(UNUSUAL[name], seed=seed), "language_model.half-precision")
+        assert verdict.status == "pass", verdict.message

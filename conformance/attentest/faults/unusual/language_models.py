@@ -251,6 +251,17 @@ class RealTokensOnly(GroupedByEinsum):
         return found
 
 
+class EmptyRowsInHalf(GroupedByEinsum):
+    """A fill of -1e9 is minus infinity in float16: a row of padding alone has no softmax there."""
+
+    def forward(self, tokens: Tensor, mask: Given = None, positions: Given = None) -> Tensor:
+        """Return logits (B, T, V), NaN at padding in half precision."""
+        logits = super().forward(tokens, mask, positions)
+        if mask is None or logits.dtype not in (torch.float16, torch.bfloat16):
+            return logits
+        return logits.masked_fill(~mask[..., None], torch.nan)
+
+
 class OneTokenAtATime(GroupedByEinsum):
     """Every token is computed alone, head by head, with the keys and values before it kept."""
 
@@ -330,6 +341,7 @@ MEMBERS = (
         for build, title in (
             (GroupedByEinsum, "Llama by einsum, complex numbers and a softmax in blocks"),
             (RealTokensOnly, "Llama that computes the real tokens of a batch as one row"),
+            (EmptyRowsInHalf, "Llama whose rows of padding are not numbers in half precision"),
             (OneTokenAtATime, "Llama that computes one token at a time from kept keys and values"),
         )
     ),
