@@ -71,7 +71,7 @@ class Cached:
     none. `single` says that a step takes one token, and `reorder` how rows are exchanged: "rows",
     the name of a method of the cache, or "". Without an `argument` the model holds the cache, which
     is given no more tokens than fit where it is `bounded`. `raising` are precisions of a model in
-    which a step raises.
+    which a step raises. `emptied` is the call of its own that a model needs before each text.
     """
 
     argument: str
@@ -90,6 +90,7 @@ class Cached:
     bounded: bool = False
     raising: tuple[str, ...] = ()
     joined: int | None = None
+    emptied: str = ""
 
     @property
     def in_place(self) -> bool:
@@ -104,6 +105,7 @@ class Cached:
         phrases = [f"cache={self.argument}, {begun}, {taken}"]
         if not self.argument:
             phrases = [f"cache held by the model itself{self._emptied}"]
+        phrases += [f"emptied by {self.emptied}"] * bool(self.emptied)
         phrases += [f"tokens before={self.counted}"] * bool(self.counted)
         phrases += ["positions of the new tokens given in each step"] * self.places
         phrases += [JOINED_WORDS] * (self.joined is not None)
@@ -118,7 +120,8 @@ class Cached:
     def source(self, call: Call) -> str:
         """Return the source of the functions of the recipe."""
         joined = [JOINED.replace("AXIS", str(self.joined))] * (self.joined is not None)
-        start = START.replace("EMPTY", self.start)
+        first = f"    {self.emptied}\n" * bool(self.emptied)
+        start = START.replace("    return EMPTY", f"{first}    return {self.start}")
         return "\n\n".join([start, *joined, self._step(call), *self._reorder()])
 
     def _step(self, call: Call) -> str:
@@ -221,9 +224,15 @@ def held_by_switch(model: nn.Module) -> Iterator[Cached]:
     flags = [name for name, one in own.items() if squashed(name) in _SWITCHES and not one.default]
     if counts(model) or takes_more(model) or any(map(_PLACES.search, own)):
         return
-    for flag, name in product(flags, dir(type(model))):
+    for flag, call in product(flags, emptying_calls(model)):
+        yield Cached("", call, flag=flag)
+
+
+def emptying_calls(model: nn.Module) -> Iterator[str]:
+    """Yield the calls of the methods of a model that empty its cache, by their names."""
+    for name in dir(type(model)):
         if _EMPTIES.match(name) and _arguments(getattr(model, name, None)) == "":
-            yield Cached("", f"model.{name}()", flag=flag)
+            yield f"model.{name}()"
 
 
 def candidates(model: nn.Module, call: Call, space: Mapping[str, Any]) -> Iterator[Cached]:

@@ -12,10 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from attentest.analysis.diagnosis.variants import singles
 from attentest.harness.copies import cast
 from attentest.results.text import summary
-from attentest.targets.adapt.parameters.trials.clock import Clock
 from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.adapt.reading import Contrary, Unclear
 from attentest.targets.language_models.argument_names import counts, takes_more
@@ -23,14 +21,21 @@ from attentest.targets.language_models.caching import (
     Cached,
     cache_argument,
     candidates,
+    emptying_calls,
     held_by_model,
     held_by_switch,
 )
 from attentest.targets.language_models.construction.building import PROBE
 from attentest.targets.language_models.held_states import changed_by_calls
 from attentest.targets.language_models.steps.first_steps import demand_first_step
+from attentest.targets.language_models.steps.known_mistakes import is_known_mistake
 from attentest.targets.language_models.steps.own_loops import is_continued_so
-from attentest.targets.language_models.steps.trials import Trial, drawn_tokens, program
+from attentest.targets.language_models.steps.trials import (
+    COMPONENT,
+    Trial,
+    drawn_tokens,
+    program,
+)
 from attentest.targets.language_models.verifying import ROOM, TRIED
 from attentest.targets.language_models.written import LanguageAdapter
 from attentest.targets.single import widened
@@ -38,10 +43,6 @@ from attentest_spec import Backend, Choices, Sizes, Unsupported
 from attentest_spec.language_model import cached_language_model
 from attentest_spec.parameters import draw, learned_positions
 from attentest_spec.setting import Setting
-
-COMPONENT = "cached_language_model"
-SECONDS = 6.0
-"""Time limit for trying catalogued mistakes."""
 
 BY_HAND = (
     "docs/how-to/add-an-implementation.md shows the three functions that connect a cache by hand"
@@ -105,7 +106,7 @@ def _held(
     if not tried:
         return adapter, _without_steps(adapter, found)
     for other, trial in tried:
-        if trial.begins_right() and _is_known_mistake(adapter, trial):
+        if trial.begins_right() and is_known_mistake(adapter, trial):
             return replace(other, choices={**adapter.choices, "cache_sessions": "one"}), []
     cached = tried[0][0].cached
     counted, flag = (cached.counted, cached.flag) if cached else ("", "")
@@ -206,11 +207,28 @@ def _completed(adapter: LanguageAdapter, made: Made) -> tuple[LanguageAdapter, l
         if own:
             cached, doubt = _with_input(replace(adapter, cached=cached), made, forms, own)
             doubts += [doubt] * bool(doubt)
-    sessions = "independent" if cached.argument else "one"
+    cached, sessions = _between_texts(replace(adapter, cached=cached), cached, made)
     choices = {**adapter.choices, "cache_update": update, "cache_sessions": sessions}
     whole = replace(adapter, cached=cached, choices=choices)
     _require_everywhere(whole, made)
     return whole, doubts
+
+
+def _between_texts(adapter: LanguageAdapter, cached: Cached, made: Made) -> tuple[Cached, str]:
+    """Return the reading with what it calls before each text, and how many texts may take turns.
+
+    A model that counts the tokens itself has a method that forgets them, which its caller calls.
+    """
+    if not cached.argument:
+        return cached, "one"
+    if not _tried(made, adapter, (2, 2, 1, 1), after=(-1, -1, 0, 1)).right():
+        with undisturbed():
+            calls = [*emptying_calls(adapter.building(PROBE))]
+        for other in [replace(cached, emptied=one) for one in calls]:
+            trial = _tried(made, replace(adapter, cached=other), (3, 1, 2, 1), after=(-1, 0, -1, 2))
+            if trial.right():
+                return other, "one"
+    return cached, "independent"
 
 
 def _with_input(
@@ -232,7 +250,7 @@ def _with_input(
             and _counts_tokens(replace(adapter, cached=other), made)
         ):
             return cached, f"{own} is left out of steps with a cache: {_COUNTED}"
-        if trial.right() or _is_known_mistake(adapter, trial):
+        if trial.right() or is_known_mistake(adapter, trial):
             return other, ""
         trials.append(trial)
     if all(trial.actual is None for trial in trials):
@@ -265,7 +283,7 @@ def _counts_tokens(adapter: LanguageAdapter, made: Made) -> bool:
     if adapter.choices.get("relative_bias", "none") == "none":
         return False
     trial = _tried(made, adapter, (4, 1, 1), given="gap")
-    return not trial.right() and not _is_known_mistake(adapter, trial)
+    return not trial.right() and not is_known_mistake(adapter, trial)
 
 
 def _require_everywhere(adapter: LanguageAdapter, made: Made) -> None:
@@ -300,7 +318,7 @@ def _wrong(
     ]
     for other, trial in sure:
         sure_steps = other.cached and (other.cached.counted or not counts_before)
-        if sure_steps and trial.begins_right() and _is_known_mistake(adapter, trial):
+        if sure_steps and trial.begins_right() and is_known_mistake(adapter, trial):
             return replace(other, choices={**adapter.choices, "cache_sessions": "independent"}), []
     asked = next((one for one in sure if one[1].begins_right()), next(iter(sure), None))
     if asked is None:
@@ -371,26 +389,3 @@ def _depends_on_earlier(made: Made, adapter: LanguageAdapter) -> bool:
     if one.actual is None or other.actual is None or one.actual.shape != other.actual.shape:
         return False
     return not np.allclose(one.actual[:, 3:], other.actual[:, 3:], 1e-6, 1e-9)
-
-
-def _is_known_mistake(adapter: LanguageAdapter, trial: Trial) -> bool:
-    """Say whether a mistake of the catalogue about caches gives exactly the numbers of a trial."""
-    if trial.actual is None:
-        return False
-    declared = Choices.of(adapter.choices)
-    parameters = draw(COMPONENT, trial.sizes, declared, np.random.default_rng(1))
-    clock = Clock(SECONDS)
-    for variant in singles(declared, COMPONENT, ""):
-        if clock.rings():
-            return False
-        if not any(one.slug.startswith("language_model.cached") for one in variant.faults):
-            continue
-        try:
-            part = variant.backend().build(COMPONENT, trial.sizes)
-            part.load(parameters)
-            given = np.asarray(part(*trial.inputs), dtype=np.float64)
-        except Exception:  # a mistake may show itself by raising
-            continue
-        if replace(trial, expected=given).right():
-            return True
-    return False

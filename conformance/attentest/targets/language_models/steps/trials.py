@@ -10,6 +10,8 @@ from attentest_spec import Sizes
 from attentest_spec.contract import Input
 from attentest_spec.setting import Array, Floats
 
+COMPONENT = "cached_language_model"
+
 
 @dataclass(frozen=True)
 class Trial:
