@@ -16,6 +16,9 @@ _NUMBER = re.compile(r"(?<=\.)\d+(?=\.)")
 MOST = 64
 """The largest number of tables that are tried."""
 
+_MAPS = (2, 3)
+"""The numbers of linear maps of an expert: it may have a gate."""
+
 
 def mixture_part(units: list[Unit], sizes: Sizes) -> Part:
     """Return the part that is a mixture of experts; Lost where no table fits."""
@@ -28,7 +31,7 @@ def mixture_part(units: list[Unit], sizes: Sizes) -> Part:
         held = ", ".join(f"{unit.weight} {unit.shape}" for unit in units) or "nothing"
         what = "router" if not routers else "experts"
         raise Lost(f"no {what} of a mixture of experts can be made out of {held}")
-    listed = tuple(_start(first[0]) for first in lists)
+    listed = tuple(_start(unit) for first in lists for unit in first)
     own = {
         name
         for unit in units
@@ -63,18 +66,23 @@ def _bias(router: Unit, units: list[Unit], sizes: Sizes) -> Entries:
 
 
 def _in_lists(units: list[Unit], sizes: Sizes) -> list[list[Unit]]:
-    """Return the units of the first of M experts in each list of M modules of equal shapes."""
+    """Return the units of the first of M experts in each list of M modules of equal shapes.
+
+    Where each list holds one map of every expert, the lists together are those of the experts.
+    """
     found: dict[str, dict[int, list[Unit]]] = {}
     for unit in units:
         match = _NUMBER.search(f"{unit.path}.")
         if match:
             found.setdefault(_start(unit), {}).setdefault(int(match[0]), []).append(unit)
-    return [
+    first = [
         held[0]
         for held in found.values()
         if sorted(held) == list(range(sizes.experts))
         and all(_shapes(one) == _shapes(held[0]) for one in held.values())
     ]
+    maps = [one[0] for one in first if len(one) == 1]
+    return [one for one in first if len(one) > 1] or [maps] * (len(maps) in _MAPS)
 
 
 def _start(unit: Unit) -> str:
