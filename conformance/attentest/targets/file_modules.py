@@ -29,6 +29,7 @@ import hashlib
 import importlib.metadata
 import importlib.util
 import sys
+from collections import deque
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
@@ -48,6 +49,8 @@ from attentest.targets.imports.relative import relative_files
 _PREFIX = definitions.NAMESPACE
 _ALONE = "__definitions"
 """The end of the name of a module that holds the definitions of a file alone."""
+_MOST = 200
+"""The largest number of files whose imports are read before one is run."""
 _folders: dict[str, "_Folder"] = {}
 """The folders that files were imported from, by the name of their namespace."""
 
@@ -86,7 +89,7 @@ def importable(path: Path) -> tuple[Path, str]:
     ):
         names = [folder.name, *names]
         folder = folder.parent
-    above = _folder_of_imports(place, folder)
+    above = folder if is_installed(folder) else _folder_of_imports(place, folder)
     return above, ".".join([*place.parent.relative_to(above).parts, *stem])
 
 
@@ -95,18 +98,22 @@ def _folder_of_imports(file: Path, folder: Path) -> Path:
 
     It is `folder` unless a name that neither this nor what is installed has is one of a folder
     above, or of one between it and `file`, which relative imports may not leave; the files of
-    `folder` that are imported count, too, by dots as well.
+    `folder` that are imported count, too, by dots as well, up to a limit, the nearest first.
     """
-    asked, seen = [file], {file}
+    asked, seen = deque([file]), {file}
     up = file.parents[max(1, _levels(file)) : len(file.relative_to(folder).parts) - 1]
-    while asked:
-        importing = asked.pop()
+    for _ in range(_MOST):
+        if not asked:
+            break
+        importing = asked.popleft()
         near = {*relative_files(importing, _imports(importing))} - seen
-        asked, seen = [*asked, *sorted(near)], seen | near
+        asked.extend(sorted(near))
+        seen |= near
         for top, inner in _imported(importing).items():
             places = [importing.parent, folder]
             held = {one for up in places for one in files_of(up, top, inner=inner)}
-            asked, seen = [*asked, *sorted(held - seen)], seen | held
+            asked.extend(sorted(held - seen))
+            seen |= held
             if held - {importing} or _is_known(top, importing):
                 continue
             above = next((one for one in (*up, *upwards(folder)) if files_of(one, top)), None)
