@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from mistaken_code import adapted, asked_or_broken, broken
+from mistaken_code import adapted, asked, asked_or_broken, broken, edited
 
 from attentest.targets.adapt import Unclear
 
@@ -79,3 +79,49 @@ def test_frozen_tables_that_are_computed_are_no_learned_ones(tmp_path: Path) -> 
     backend = adapted(tmp_path, "PositionalEncoding", wrong)
     assert broken(backend, "positional_encoding.formula")
     assert not broken(backend, "positional_encoding.not-trained")
+
+
+FILLED_BY_OTHERS = """
+import torch
+from torch import nn
+
+
+class SinusoidalPositions(nn.Embedding):
+    def __init__(self, max_len, d_model):
+        super().__init__(max_len, d_model, _freeze=True)
+
+    def make_table(self):
+        places = torch.arange(self.num_embeddings)[:, None]
+        angles = places / 10000 ** (torch.arange(0, self.embedding_dim, 2) / self.embedding_dim)
+        return torch.cat([angles.sin(), angles.cos()], dim=1)
+
+    def forward(self, tokens):
+        return super().forward(torch.arange(tokens.shape[1]))
+"""
+READ_BY_THE_CONSTRUCTOR = (
+    "super().__init__(max_len, d_model, _freeze=True)",
+    "super().__init__(max_len, d_model, _freeze=True)\n"
+    "        self.weight.data = self.make_table()",
+)
+
+
+def test_frozen_table_that_other_code_fills_is_a_question(tmp_path: Path) -> None:
+    text = asked(write(tmp_path, FILLED_BY_OTHERS))
+    assert "its constructor does not fill" in text
+    assert "make_table" in text
+
+
+def test_frozen_table_that_the_constructor_fills_is_judged(tmp_path: Path) -> None:
+    code = edited(FILLED_BY_OTHERS, READ_BY_THE_CONSTRUCTOR)
+    assert broken(adapted(tmp_path, "SinusoidalPositions", code), *SLUGS) == []
+
+
+def test_frozen_table_of_random_numbers_is_a_violation(tmp_path: Path) -> None:
+    start = FILLED_BY_OTHERS.index("    def make_table")
+    code = FILLED_BY_OTHERS[:start] + FILLED_BY_OTHERS[FILLED_BY_OTHERS.index("    def forward") :]
+    assert broken(adapted(tmp_path, "SinusoidalPositions", code), SLUGS[1])
+
+
+def write(folder: Path, code: str) -> str:
+    (folder / "own.py").write_text(code)
+    return f"{folder / 'own.py'}:SinusoidalPositions"

@@ -47,7 +47,7 @@ from attentest.targets.adapt.ungiven import (
     with_optional_masks,
 )
 from attentest.targets.adapt.unspecified import lengths, samples
-from attentest.targets.adapt.unspecified.frozen_tables import demand_trained
+from attentest.targets.adapt.unspecified.frozen_tables import demand_filled, demand_trained
 from attentest.targets.adapt.unspecified.gates import demand_network
 from attentest.targets.adapt.unspecified.polarity import leaning
 from attentest.targets.adapt.unspecified.rows_of_ids import demand_vectors
@@ -80,6 +80,7 @@ def adapter_of(code: Code, reading: Reading) -> tuple[Probe, Adapter, list[str]]
     probe, adapter, keys, how = _with_layout(code, adapter, reading)
     if not reading.anyway:
         demand_trained(code.name, probe, adapter)
+        demand_filled(code.name, probe, adapter)
         demand_lengths_left_out(code, reading, keys, partial(_placed, adapter=adapter))
     if "x" not in reading.arguments:
         demand_query(code.name, probe, adapter)
