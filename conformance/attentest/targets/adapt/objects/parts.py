@@ -13,7 +13,7 @@ from attentest.targets.adapt.components import component_named, part_named, squa
 from attentest.targets.adapt.fillings import Filling, fixed, head_width, is_required, key_heads
 from attentest.targets.adapt.names import SIZES, words
 from attentest.targets.adapt.objects.left_out import LINEAR, makes_norms
-from attentest.targets.adapt.objects.settings import is_configuration
+from attentest.targets.adapt.objects.settings import is_configuration, settings_read_later
 from attentest.targets.neighbours import classes_near, is_same_code, modules_near
 from attentest.targets.signatures import constructor_arguments
 from attentest_spec import Sizes
@@ -46,8 +46,11 @@ def class_given(thing: Callable[..., Any], parameter: inspect.Parameter, value: 
     """Return the class near `thing` that is called `value`, of settings or of a part.
 
     None where there is not one alone, and where the argument `parameter` may be text or neither.
+    Where no value is given, it is the class of optional settings that are read later.
     """
     own = parameter.name
+    if value is None:
+        return settings_read_later(thing, parameter) if inspect.isclass(thing) else None
     is_object = is_required(parameter) and parameter.annotation not in (str, "str")
     named = is_configuration(own) or part_named(own) or parameter.annotation is nn.Module
     if not (isinstance(value, str) and is_object and named):

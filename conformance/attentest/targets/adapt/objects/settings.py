@@ -18,7 +18,7 @@ from attentest.targets.adapt.components import squashed
 from attentest.targets.adapt.names import CONFIGURATION
 from attentest.targets.adapt.objects.configuration import holds_settings
 from attentest.targets.neighbours import classes_near, file_of
-from attentest.targets.signatures import constructor_arguments
+from attentest.targets.signatures import constructor_arguments, source_of
 
 _ENDS = ("config", "configuration", "cfg")
 """Last letters of the name of an argument that gets settings, after the part that they are of."""
@@ -55,6 +55,23 @@ def gets_settings(parameter: inspect.Parameter, thing: Callable[..., Any] | None
 def is_plain(parameter: inspect.Parameter) -> bool:
     """Say whether an argument is annotated as a number or a word: it gets no settings."""
     return parameter.annotation in (*_PLAIN, *(one.__name__ for one in _PLAIN))
+
+
+def settings_read_later(
+    thing: Callable[..., Any], parameter: inspect.Parameter
+) -> type[Any] | None:
+    """Return the class of optional settings that the methods of a class read; None for none.
+
+    Its objects can be built without them, and not called.
+    """
+    own, (*kinds,) = parameter.name, typing.get_args(parameter.annotation)
+    classes = [one for one in kinds if inspect.isclass(one) and one is not type(None)]
+    if parameter.default is not None or len(classes) != 1 or len(kinds) != 2:
+        return None
+    methods = [one for name, one in vars(thing).items() if name != "__init__"]
+    reads = re.compile(rf"\bself\.{own}\.\w")
+    read = any(inspect.isfunction(one) and reads.search(source_of(one)) for one in methods)
+    return classes[0] if is_configuration(own) and read else None
 
 
 _PLAIN = (int, float, bool, str)
