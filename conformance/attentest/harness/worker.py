@@ -62,7 +62,8 @@ def adopt_orphans() -> None:
 
 
 def main(module: str) -> None:
-    """Answer by the METHODS of `module`."""
+    """Answer by the METHODS of `module`; what it runs gets no arguments of this program."""
+    del sys.argv[1:]
     adopt_orphans()
     collect_rarely()  # imports make many objects, and all of them stay
     copy_modules_faster()

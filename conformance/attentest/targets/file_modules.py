@@ -37,6 +37,7 @@ from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from pathlib import Path
 from types import ModuleType
 from typing import Any
+from unittest.mock import patch
 
 from attentest.results.text import summary
 from attentest.targets import definitions
@@ -328,7 +329,7 @@ class _Loader(SourceFileLoader):
         self._folder.stamps[Path(self.path)] = _stamp(Path(self.path))
         own = {**vars(builtins), "__import__": self._folder.import_}
         vars(module)["__builtins__"] = own
-        with restored_path():
+        with restored_path(), patch.object(sys, "argv", [self.path]):  # as it is run alone
             try:
                 source, folder = self.get_data(self.path), self._folder
                 note_named_cuda(module, source)

@@ -10,11 +10,18 @@ from attentest.interfaces import files
 from attentest.interfaces.cli.main import main
 
 
-def test_a_file_whose_members_take_too_long_is_not_tried_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("status", "why", "advice"),
+    [
+        ("timeout", "no answer within 120 seconds", "What it runs where"),
+        ("crash", "its process used 4.1 GiB", "Name them one by one"),
+    ],
+)
+def test_a_file_whose_members_cannot_be_listed_is_not_tried_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, status: str, why: str, advice: str
 ):
     def hangs(*_: object) -> None:
-        raise ProcessFailure("timeout", "no answer within 120 seconds")
+        raise ProcessFailure(status, why)
 
     path = tmp_path / "own.py"
     path.write_text("def attention(query, key, value): ...\n", encoding="utf-8")
@@ -22,4 +29,4 @@ def test_a_file_whose_members_take_too_long_is_not_tried_again(
     result = CliRunner().invoke(main, ["check", str(path)])
     assert result.exit_code == 3, result.output
     said = " ".join(result.output.split())
-    assert "could not be listed: no answer within 120 seconds. What it runs" in said
+    assert f"could not be listed: {why}. {advice}" in said

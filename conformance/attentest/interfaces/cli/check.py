@@ -156,17 +156,17 @@ def _members(target: str, isolation: Isolation) -> tuple[list[Member] | None, st
     """Return the members of a whole file, and in a sentence why they cannot be listed.
 
     The members are None where it holds a backend or cannot be listed. Raises Unread where that
-    takes too long: it would again.
+    takes too long, or ends its process: it would again.
     """
     try:
         return files.remote_members(target, isolation), ""
-    except (LoadFailure, Unavailable) as failure:  # a worker that cannot load it says why
-        if isinstance(failure, Unavailable) and failure.status == "timeout":
-            raise Unread(
-                f"The components of {target} could not be listed: {failure}. What it runs where it "
-                f"is imported or built may wait, for a network for instance. Name the others one "
-                f"by one, {target}:NAME."
-            ) from failure
+    except Unavailable as failure:
+        waits = "What it runs where it is imported or built may wait, for a network for instance. "
+        raise Unread(
+            f"The components of {target} could not be listed: {failure}. "
+            f"{waits if failure.status == 'timeout' else ''}Name them one by one, {target}:NAME."
+        ) from failure
+    except LoadFailure as failure:  # a worker that cannot load it says why
         return None, (
             f"The components of {target} could not be listed ({failure}), and others in it are not "
             f"judged: name each of them, {target}:NAME."
