@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.text import Text
 
 from attentest.harness import process
-from attentest.harness.errors import Unavailable
+from attentest.harness.errors import ProcessFailure, Unavailable
 from attentest.harness.process import Isolation
 from attentest.interfaces import files
 from attentest.interfaces.cli.judging import Judging, judging
@@ -160,13 +160,13 @@ def _members(target: str, isolation: Isolation) -> tuple[list[Member] | None, st
     """
     try:
         return files.remote_members(target, isolation), ""
-    except Unavailable as failure:
+    except ProcessFailure as failure:
         waits = "What it runs where it is imported or built may wait, for a network for instance. "
         raise Unread(
             f"The components of {target} could not be listed: {failure}. "
             f"{waits if failure.status == 'timeout' else ''}Name them one by one, {target}:NAME."
         ) from failure
-    except LoadFailure as failure:  # a worker that cannot load it says why
+    except (LoadFailure, Unavailable) as failure:  # a worker that cannot load it says why
         return None, (
             f"The components of {target} could not be listed ({failure}), and others in it are not "
             f"judged: name each of them, {target}:NAME."
