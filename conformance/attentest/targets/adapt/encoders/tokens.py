@@ -388,7 +388,7 @@ class _Found:
                 for one in self.units
                 if one.path.startswith(f"{path}.") and not self.layers.holds(one)
             ]
-            if not is_list(module) and all(one.kind == "norm" for one in rest):
+            if not is_list(module, self.sizes.d_model) and all(one.kind == "norm" for one in rest):
                 return Inner(path), None
         return None
 

@@ -354,8 +354,11 @@ def _needed(
     }
 
 
-def is_list(module: nn.Module) -> bool:
-    """Say whether the layers in `module` are called one by one: it passes one input alone."""
+def is_list(module: nn.Module, width: int) -> bool:
+    """Say whether the layers in `module` are called one by one: it passes one input alone.
+
+    Those of a `width` that return more than their output cannot be called in a row.
+    """
     if not isinstance(module, nn.Sequential):
         return isinstance(module, nn.ModuleList | nn.ModuleDict)
     needed = [
@@ -363,7 +366,12 @@ def is_list(module: nn.Module) -> bool:
         for one in inspect.signature(module[0].forward).parameters.values()
         if one.default is one.empty and one.kind is one.POSITIONAL_OR_KEYWORD
     ]
-    return len(needed) > 1
+    try:
+        with undisturbed():
+            returned = module[0](torch.randn(BATCH, LENGTH, width))
+    except Exception:  # it may take something else
+        return len(needed) > 1
+    return len(needed) > 1 or isinstance(returned, tuple)
 
 
 def path_of(whole: nn.Module, layers: str, tables: Sequence[str]) -> str:
