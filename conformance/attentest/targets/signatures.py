@@ -51,14 +51,14 @@ def _keywords(thing: type, name: str) -> dict[str, inspect.Parameter]:
     except (OSError, TypeError):
         return {}
     found, always = {}, _read_always(source, name)
-    for access, own, default in re.findall(
-        rf"\b{name}(\[|\.get\(|\.pop\()\s*[\"'](\w+)[\"']\s*(,?)", source
+    for access, own, default, number in re.findall(
+        rf"\b{name}(\[|\.get\(|\.pop\()\s*[\"'](\w+)[\"']\s*(,?)\s*(\d+(?=\s*\)))?", source
     ):
         optional = bool(default) or "get" in access or own not in always
         found[own] = inspect.Parameter(
             own,
             inspect.Parameter.KEYWORD_ONLY,
-            default=None if optional else inspect.Parameter.empty,
+            default=(int(number) if number else None) if optional else inspect.Parameter.empty,
         )
     handed = re.search(rf"\.__init__\((?P<rest>[^)]*)\*\*\s*{name}\b", source)
     if handed and len(line) > 1:
