@@ -239,7 +239,7 @@ def fits_at(backend: Backend, choices: Choices, **changes: int) -> bool | None:
 
 
 def fits_masked_at(backend: Backend, choices: Choices, **changes: int) -> bool | None:
-    """Return what :func:`fits_at` does, of calls with masks that hide nothing."""
+    """Return what :func:`fits_at` does, of calls with masks that hide the last key."""
     return _fits(backend, choices, changes, masked=True)
 
 

@@ -44,7 +44,8 @@ def rotary_sizes(sizes: Sizes, limit: int | None) -> Sizes:
 class Part:
     """A built component, the choices its parameters show, and the others known so far.
 
-    A `masked` one is given masks that hide nothing where it may do without.
+    A `masked` one is given masks that hide the last of several keys where it may do without: code
+    may take a mask that hides nothing for none.
     """
 
     component: str
@@ -134,17 +135,17 @@ class Part:
         return self.all_kept(length)
 
     def all_kept(self, keys: int) -> Array | None:
-        """Return a mask that hides nothing, None where it may be left out."""
+        """Return a mask for `keys`, None where it may be left out."""
         return self._kept(keys, "mask")
 
     def memory_kept(self, keys: int) -> Array | None:
-        """Return a mask for the memory of a decoder that hides nothing, None where it may be."""
+        """Return a mask for the memory of a decoder, None where it may be left out."""
         return self._kept(keys, "source_mask")
 
     def _kept(self, keys: int, role: str) -> Array | None:
         kinds = self.probe.subject.limits.masks_of(role)
         spared = "none" in kinds and not (self.masked and "padding" in kinds)
-        return None if spared else np.ones((1, 1, 1, keys), dtype=bool)
+        return None if spared else np.arange(keys)[None, None, None] < max(1, keys - self.masked)
 
 
 def _small_gradients() -> tuple[Input, ...]:
