@@ -65,8 +65,8 @@ def demand_filled(name: str, probe: Probe, adapter: Adapter) -> None:
 def _uncalled_waves(thing: type[Any]) -> str:
     """Return the method of a class that computes sines and cosines, and that it never names."""
     own = source_of(thing)
-    methods = {one: made for one, made in vars(thing).items() if inspect.isfunction(made)}
-    for name in methods.keys() - {"__init__", "forward"}:
+    methods: dict[str, Any] = dict(inspect.getmembers(thing, inspect.isfunction))
+    for name in [one for one in vars(thing) if one in methods]:
         named = re.findall(rf"\b{name}\b", own)
         if len(named) == 1 and _WAVES.search(source_of(methods[name])):
             return name
