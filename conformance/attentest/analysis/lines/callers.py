@@ -9,7 +9,7 @@ from attentest.analysis.lines.alignment import Alignment
 from attentest.analysis.lines.explain import Explanation
 from attentest.analysis.lines.formula import Step
 from attentest.analysis.lines.recording import Operation, Place, Value
-from attentest.analysis.lines.search import Finding
+from attentest.analysis.lines.search import Finding, carried
 
 
 def differing_call(alignment: Alignment, operation: Operation) -> int | None:
@@ -41,12 +41,27 @@ def maker_within(alignment: Alignment, operation: Operation, wrong: Step) -> Pla
 def giver_of_parameters(alignment: Alignment, operation: Operation, wrong: Step) -> Place | None:
     """Return the call that gives other parameters to a function that is right elsewhere.
 
-    It is the innermost in which the two differ; None where `wrong` takes no parameters.
+    It is the innermost in which the two differ; None where `wrong` takes no parameters. The
+    function may be one that `operation` takes the result of.
     """
-    if not any(one.name in alignment.case.formula.parameters for one in wrong.inputs):
+    parameters = alignment.case.formula.parameters
+    if not any(one.name in parameters for one in wrong.inputs):
         return None
-    number = differing_call(alignment, operation)
-    return None if number is None else operation.places[number]
+    made_of = {one.number for one in wrong.inputs if one.name not in parameters}
+    user = _user_of(alignment, made_of, operation) if made_of else operation
+    number = differing_call(alignment, user)
+    return None if number is None else user.places[number]
+
+
+def _user_of(alignment: Alignment, made_of: set[int], last: Operation) -> Operation:
+    """Return the first operation that makes a wrong value of the steps `made_of`, or the `last`."""
+    for one in alignment.recording.operations:
+        if one.number >= last.number:
+            break
+        wrong = one.outputs and not alignment.known.get(one.outputs[0].number)
+        if wrong and one.places and made_of <= carried(alignment, one):
+            return one
+    return last
 
 
 def takes_each_once(place: Place) -> bool:

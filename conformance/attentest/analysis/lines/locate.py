@@ -310,14 +310,14 @@ def _blamed(alignment: Alignment, finding: Finding, wrong: FormulaStep) -> Place
     if (idle := alignment.unused(wrong)) is not None:
         return idle.place
     depth = finding.argument.depth if finding.argument else 0
-    if finding.kept is not None or len(operation.places) < 2:
+    if finding.kept is not None:
         return operation.place
     if finding.argument is None:
         caller = giver_of_parameters(alignment, operation, wrong)
     else:
-        caller = _caller(alignment, finding, depth)
-    if caller is not None:
-        return caller
+        caller = _caller(alignment, finding, depth) if len(operation.places) > 1 else None
+    if caller is not None or len(operation.places) < 2:
+        return caller or operation.place
     missing = _missing(alignment, finding)
     if missing:
         missing |= {wrong.number} if is_mask(wrong.value) else set()  # that a caller hands in

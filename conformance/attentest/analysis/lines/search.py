@@ -177,7 +177,7 @@ def _computed_twice(alignment: Alignment, steps: Sequence[Step]) -> Iterator[Fin
         for piece in alignment.known.get(operation.outputs[0].number, ()):
             shape, number = piece.step.value.shape, piece.step.number
             before = first.setdefault(number, operation)
-            if before.place == operation.place or number in _carried(alignment, operation):
+            if before.place == operation.place or number in carried(alignment, operation):
                 continue
             alike = [one for one in steps if one.value.shape == shape]
             for either in (operation, before):
@@ -186,7 +186,7 @@ def _computed_twice(alignment: Alignment, steps: Sequence[Step]) -> Iterator[Fin
                     yield from _replaced(alignment, either, runs, step)
 
 
-def _carried(alignment: Alignment, operation: Operation) -> set[int]:
+def carried(alignment: Alignment, operation: Operation) -> set[int]:
     """Return the steps that an operation is given, and may return in another order."""
     known = (alignment.known.get(one.number, ()) for one in operation.inputs)
     return {piece.step.number for pieces in known for piece in pieces}
