@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import torch
+
 from attentest.targets.adapt.components import squashed
 from attentest.targets.adapt.reading import Reading
 from attentest.targets.adapt.training.schedule_names import (
@@ -33,19 +35,18 @@ class Updates:
 
     `build` is given an optimiser at the rate `base`, and returns what has the method `method`: a
     scheduler, which is stepped after the optimiser, or a wrapper that steps the optimiser itself.
+    With `first`, the scheduler is stepped before the optimiser.
     """
 
     most = 100_000
 
-    def __init__(self, build: Any, method: str, base: float) -> None:
+    def __init__(self, build: Any, method: str, base: float, first: bool = False) -> None:
         """Take what builds the schedule."""
-        self.build, self.method, self.base = build, method, base
+        self.build, self.method, self.base, self.first = build, method, base, first
         self.is_wrapper: bool | None = None
 
     def begin(self) -> None:
         """Build an optimiser that notes its rates, and the schedule that is given it."""
-        import torch
-
         rates = self.rates = list[float]()
 
         class Noting(torch.optim.SGD):
@@ -57,9 +58,11 @@ class Updates:
 
     def update(self) -> None:
         """Make one update."""
+        steps = [getattr(self.built, self.method)]
         if not self.is_wrapper:
-            self.optimizer.step()
-        getattr(self.built, self.method)()
+            steps.insert(1 if self.first else 0, self.optimizer.step)
+        for step in steps:
+            step()
 
     def __call__(self, number: int) -> float:
         """Return the rate of the update `number`; a smaller one than before begins anew."""
@@ -88,7 +91,7 @@ class Counting:
     constants. `method` goes on by a step; `scaled` says that the rate that the optimiser begins
     with is the factor. The argument `after` gets a schedule of constant rates, and `starts` are
     those of `fixed` that are the rate of the first step. With `share`, the warm-up is given as a
-    share of all steps.
+    share of all steps, and with `first`, it goes on before the optimiser's step.
     """
 
     thing: Any
@@ -100,6 +103,7 @@ class Counting:
     after: str = ""
     starts: tuple[str, ...] = ()
     share: bool = False
+    first: bool = False
 
     offset = 0
     ends = ()
@@ -118,15 +122,28 @@ class Counting:
     @property
     def counted(self) -> str:
         """The words for the counting of its steps."""
-        return f"it counts its steps itself: {self.method} is called once for each update"
+        order = ", before that of the optimiser" if self.first else ""
+        return f"it counts its steps itself: {self.method} is called once for each update{order}"
+
+    @property
+    def doubts(self) -> Iterator[str]:
+        """Yield what is assumed of its calls."""
+        if self.after:
+            yield f"assumed that {self.after} is judged by itself: it gets constant rates"
+        if self.first:
+            yield (
+                f"assumed that {self.method} is called before the step of the optimiser, because "
+                f"the optimiser is given no rate until then; called after it, the first update is "
+                f"made with the optimiser's own rate"
+            )
 
     @property
     def needs(self) -> list[str]:
         """The lines that its text needs before it."""
-        more = ["", "import torch"] if self.after else []
         return [
             "from typing import Any",
-            *more,
+            "",
+            "import torch",
             "",
             "",
             *[*SHARE_SOURCE] * self.share,
@@ -143,7 +160,7 @@ class Counting:
             after = {self.after: _constant(optimizer)} if self.after else {}
             return self.thing(**{self.optimizer: optimizer}, **given, **self.fixed, **after)
 
-        return Updates(build, self.method, self._base(sizes.factor))
+        return Updates(build, self.method, self._base(sizes.factor), self.first)
 
     def _base(self, factor: Any) -> Any:
         return factor if self.scaled else 1.0
@@ -155,7 +172,8 @@ class Counting:
         given += [f"{self.after}={_CONSTANT}"] if self.after else []
         call = f"{name}({', '.join([f'{self.optimizer}=optimizer', *given])})"
         base = self._base(value("factor"))
-        return f'Updates(lambda optimizer: {call}, "{self.method}", {base})({step})'
+        first = ", first=True" if self.first else ""
+        return f'Updates(lambda optimizer: {call}, "{self.method}", {base}{first})({step})'
 
 
 _CONSTANT = "torch.optim.lr_scheduler.LambdaLR(optimizer, lambda _: 1.0)"
@@ -163,8 +181,6 @@ _CONSTANT = "torch.optim.lr_scheduler.LambdaLR(optimizer, lambda _: 1.0)"
 
 def _constant(optimizer: Any) -> Any:
     """Return a scheduler that leaves the rate of `optimizer` as it is."""
-    import torch
-
     return torch.optim.lr_scheduler.LambdaLR(optimizer, lambda _: 1.0)
 
 
@@ -251,6 +267,28 @@ def sets_rates(found: Counting, sizes: Sizes) -> bool:
     except Exception:  # code that a user wrote may raise anything
         return False
     return differ or bool(rates.is_wrapper)
+
+
+def goes_first(found: Counting, sizes: Sizes) -> bool:
+    """Say whether it gives the optimiser no rate before its first step.
+
+    Schedulers of torch do, for the first update; an own class that does not is stepped before it,
+    if its name says that it is a scheduler: a wrapper may have forgotten to step its optimiser.
+    """
+    if not inspect.isclass(found.thing) or "schedul" not in squashed(found.thing.__name__):
+        return False
+    rates = found.at(sizes)
+    try:
+        rates(1)  # tells a wrapper
+        rates.begin()
+        own = not isinstance(rates.built, torch.optim.lr_scheduler.LRScheduler)
+        kept = all(one["lr"] == rates.base for one in rates.optimizer.param_groups)
+        rates.optimizer.step()
+        getattr(rates.built, rates.method)()
+        stepped = any(one["lr"] != rates.base for one in rates.optimizer.param_groups)
+    except Exception:  # code that a user wrote may raise anything
+        return False
+    return own and kept and stepped and not rates.is_wrapper
 
 
 _SETS = re.compile(r"_*(update|set|adjust|change)\w*(lr|rate)\w*")

@@ -41,6 +41,7 @@ from attentest.targets.adapt.training.schedulers import (
     Counting,
     countings,
     counts_itself,
+    goes_first,
     other_method,
     sets_rates,
     steps_by_number,
@@ -184,8 +185,8 @@ def _others(schedule: Schedule | Counting) -> Iterator[str]:
     """Yield what else a schedule is given that counts by itself."""
     for own in schedule.starts:
         yield f"assumed {own}=0, at which the schedules of the spec begin: its value is not judged"
-    if isinstance(schedule, Counting) and schedule.after:
-        yield f"assumed that {schedule.after} is judged by itself: it gets constant rates"
+    if isinstance(schedule, Counting):
+        yield from schedule.doubts
 
 
 def _calls(thing: Any) -> Iterator[tuple[str, inspect.Signature]]:
@@ -250,12 +251,13 @@ def _found(thing: Any, own: str, reading: Reading) -> Found:
     if ways:
         require_sizes(own, ways[0], inspect.signature(thing).parameters, reading)
     stepped_ways = [one for one in ways if any(sets_rates(one, probe) for probe in PROBES)]
+    stepped_ways += [replace(one, first=True) for one in stepped_ways if goes_first(one, PROBES[0])]
     for one in stepped_ways:
         options = [each for each in _counted_options() if _fits(one, each)]
         if len(options) == 1:
             return one, {"schedule": options[0].schedule, "first_step": options[0].first_step}
     if stepped_ways or (ways and not any(_steps(call) for _, call in _calls(thing))):
-        return _unlisted(ways[-1], own, reading)
+        return _unlisted([*ways, *stepped_ways][-1], own, reading)
     return _measured(_schedule(thing, own, reading), own, reading)
 
 
