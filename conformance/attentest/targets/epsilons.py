@@ -1,7 +1,6 @@
 """Recognises norms that follow the formula in all but their epsilon, alone and inside of code."""
 
 from collections.abc import Callable, Iterator, Mapping
-from copy import deepcopy
 from dataclasses import dataclass
 from itertools import islice, permutations, product
 from typing import Any
@@ -16,6 +15,7 @@ from attentest.targets.adapt.parameters.found import FoundTable, Observed
 from attentest.targets.adapt.parameters.trials.open_choices import LOOSE
 from attentest.targets.adapt.parameters.trials.trial import places, read
 from attentest.targets.adapt.probing import SIZES, Probe, undisturbed
+from attentest.targets.deep_copies import copy_of
 from attentest_spec import Choices, Sizes
 from attentest_spec.choices import Value
 from attentest_spec.oracles import ORACLES
@@ -58,7 +58,7 @@ class Norm:
 
     def rows_in_single(self) -> "_Rows | None":
         """Return the rows that it gives in float32."""
-        built = deepcopy(self.built)
+        built = copy_of(self.built)
         single = built.float() if isinstance(built, nn.Module) else built
         return _Rows.of(
             self.component, lambda x: self.call(single, x.float()), self.held, self.sizes

@@ -137,9 +137,14 @@ def _tools() -> tuple[str, ...]:
 
 @cache
 def installed() -> tuple[str, ...]:
-    """Return the folders that packages are installed in."""
+    """Return the folders that packages are installed in, those of other environments too."""
     places = (sysconfig.get_path(one) for one in ("purelib", "platlib"))
-    return _folders(*places, site.getusersitepackages())
+    shared = (one for one in sys.path if os.path.basename(one) in PACKAGES)
+    return _folders(*places, site.getusersitepackages(), *shared)
+
+
+PACKAGES = ("site-packages", "dist-packages")
+"""The names of folders that packages are installed in."""
 
 
 def _folders(*places: str) -> tuple[str, ...]:

@@ -1,7 +1,6 @@
 """The code that a user names: a function, a class or an instance, how it is built and called."""
 
 import ast
-import copy
 import inspect
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -28,6 +27,7 @@ from attentest.targets.adapt.wrappers.weights import weights_of_caller
 from attentest.targets.adapt.wrappers.wrapper import Wrapper
 from attentest.targets.comments import words_on
 from attentest.targets.constants.components import constants_of, varied
+from attentest.targets.deep_copies import copy_of
 from attentest.targets.origin import Origin, origin
 from attentest.targets.signatures import constructor_arguments
 from attentest_spec import COMPONENTS, Sizes
@@ -288,7 +288,7 @@ def _of_instance(thing: nn.Module, reading: Reading, name: str) -> Code:
         name or own.__name__,
         component,
         thing,
-        lambda sizes: copy.deepcopy(thing).eval(),
+        lambda sizes: copy_of(thing).eval(),
         _signature(thing.forward, own.__name__),
         words_on(thing.forward, own),
     )

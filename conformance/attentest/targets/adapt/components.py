@@ -285,8 +285,14 @@ def _ends(words: Sequence[str], end: Sequence[str]) -> bool:
 
 
 def squashed(name: str) -> str:
-    """Return `name` without underscores, in lower case."""
+    """Return `name` without underscores, in lower case, and without the axes behind it: x_BLD."""
+    if "_" in name and not name.islower():
+        name = _AXES.sub("", name)
     return name.replace("_", "").lower()
+
+
+_AXES = re.compile(r"(?<=[a-z0-9])_[BTLSNM][A-Z]{1,4}[0-9]?$")
+"""The axes of an array at the end of its name, one letter each: the batch or positions first."""
 
 
 _OF_TURNS = {

@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 from importlib.machinery import PathFinder
 from pathlib import Path
 
+from attentest.analysis.lines.recording import PACKAGES
+
 _before: list[list[str]] = []
 """The path before the outermost file that is being loaded, as the only item."""
 
@@ -65,4 +67,5 @@ class AddedPaths:
 def is_installed(folder: Path) -> bool:
     """Say whether `folder` holds the standard library or what is installed."""
     places = [sysconfig.get_path(one) for one in ("stdlib", "platstdlib", "purelib", "platlib")]
-    return folder in {Path(one).resolve() for one in [*places, site.getusersitepackages()]}
+    known = {Path(one).resolve() for one in [*places, site.getusersitepackages()]}
+    return folder.name in PACKAGES or folder in known

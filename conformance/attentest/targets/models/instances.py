@@ -1,6 +1,5 @@
 """Instances of whole models: one is judged as its class if that, built anew, computes the same."""
 
-import copy
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -12,6 +11,7 @@ from attentest.targets.adapt.names import SIZES
 from attentest.targets.adapt.parameters.building import DISTINCT
 from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.adapt.reading import Unclear
+from attentest.targets.deep_copies import copy_of
 from attentest.targets.models.inferring import Inferred
 from attentest.targets.models.trials import Building
 from attentest_spec import Sizes, Table
@@ -102,7 +102,7 @@ def _answer(model: nn.Module, call: Callable[..., Any], sizes: Sizes) -> Tensor:
     """Return the output in evaluation mode for tokens that are no pad ids, as far as one knows."""
     source = torch.arange(2, 8).view(2, 3) % sizes.source_vocabulary
     target = torch.arange(3, 7).view(2, 2) % sizes.target_vocabulary
-    model = copy.deepcopy(model).eval()
+    model = copy_of(model).eval()
     vars(model)["pads"] = sizes.source_pad, sizes.target_pad
     found = call(model, source, target)
     assert isinstance(found, Tensor)

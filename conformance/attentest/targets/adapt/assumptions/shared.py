@@ -12,6 +12,7 @@ from torch import nn
 
 from attentest.targets.adapt.assumptions.devices import B, limited
 from attentest.targets.adapt.probing import SIZES, undisturbed
+from attentest.targets.deep_copies import copy_of
 from attentest_spec import Sizes
 from attentest_spec.torch import Recipe, TorchBackend
 
@@ -52,7 +53,7 @@ def shared_module(build: Callable[[Sizes], Any]) -> str:
             both = {name: part for name, part in one.named_modules() if id(part) in held}
             if any(True for part in both.values() for _ in part.parameters()):
                 return ""
-            copy.deepcopy(one)
+            copy_of(one)
     except Exception:  # code that a user wrote may raise anything; a clause will report it
         return ""
     return next((name for name, part in both.items() if [*part.buffers(recurse=False)]), "")

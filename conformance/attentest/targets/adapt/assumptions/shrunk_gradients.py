@@ -4,7 +4,6 @@ GLM-130B trains its table of tokens so. The output is x, and the gradient is a p
 """
 
 import ast
-import copy
 import inspect
 import textwrap
 from typing import Any
@@ -13,6 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from attentest.targets.adapt.reading import Reading, Unclear, Uncovered
+from attentest.targets.deep_copies import copy_of
 
 
 def demand_whole_gradients(name: str, built: Any, reading: Reading) -> None:
@@ -50,7 +50,7 @@ def _moved_in_training(built: nn.Module) -> str:
     if all(type(one).train is nn.Module.train for one in built.modules()):
         return ""
     try:
-        moved = copy.deepcopy(built).eval()
+        moved = copy_of(built).eval()
         before = {own: one.detach().clone() for own, one in moved.named_parameters()}
         after = dict(moved.train().named_parameters())
     except Exception:  # code that a user wrote may raise anything

@@ -1,7 +1,6 @@
 """Parameters that the spec has no place for, and that change what the code computes."""
 
 from collections.abc import Collection
-from copy import deepcopy
 from dataclasses import replace
 
 import numpy as np
@@ -16,6 +15,7 @@ from attentest.targets.adapt.parameters.trials.trial import places
 from attentest.targets.adapt.probing import Probe, undisturbed
 from attentest.targets.adapt.reading import Uncovered
 from attentest.targets.adapt.ungiven import ungiven_of
+from attentest.targets.deep_copies import copy_of
 from attentest_spec import Choices
 from attentest_spec.parameters import shapes
 from attentest_spec.setting import Floats
@@ -59,7 +59,7 @@ def demand_use_of_inherited(name: str, component: str, probe: Probe, adapter: Ad
     if base is None or type(module).__init__ is not base.__init__:
         return
     given = probe.given(adapter)
-    changed = deepcopy(module)
+    changed = copy_of(module)
     with torch.no_grad():
         for one in changed.parameters():
             one.mul_(3.0).add_(1.0)
@@ -127,7 +127,7 @@ def of_others(found: FoundTable, adapter: Adapter) -> list[str]:
 
 def _depends(module: nn.Module, name: str, adapter: Adapter, sample: Sample) -> bool:
     """Say whether another value of the parameter `name` gives another output."""
-    changed = deepcopy(module)
+    changed = copy_of(module)
     with torch.no_grad():
         changed.get_parameter(name).mul_(3.0).add_(1.0)
     output = _output(changed, adapter, sample)

@@ -5,7 +5,6 @@ written in place keeps the graph of a call, and the next one cannot be different
 """
 
 from collections.abc import Iterator
-from copy import deepcopy
 
 import torch
 from torch import Tensor, nn
@@ -16,6 +15,7 @@ from attentest.targets.adapt.code import Code
 from attentest.targets.adapt.limits import any_masks
 from attentest.targets.adapt.probing import Probe, undisturbed
 from attentest.targets.adapt.reading import Uncovered
+from attentest.targets.deep_copies import copy_of
 
 _ATTENDING = ("attention", "multi_head_attention")
 _KEEPING = (*_ATTENDING, "encoder_layer", "decoder_layer", "encoder")
@@ -47,7 +47,7 @@ def _written(probe: Probe, adapter: Adapter) -> Iterator[str]:
     given = {**probe.given(adapter, keys=5), **any_masks(adapter)}
     try:
         with undisturbed():
-            module = deepcopy(probe.built)
+            module = copy_of(probe.built)
             adapter(module, *given.values())  # the cache may be cast to the precision of the input
             before = dict(_held(module))
             with torch.enable_grad():

@@ -5,7 +5,6 @@ in attention by itself as in layers.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from copy import deepcopy
 from functools import cache
 from itertools import product
 from typing import Any
@@ -26,6 +25,7 @@ from attentest.targets.adapt.parameters.trials.shown import TURNED
 from attentest.targets.adapt.parameters.trials.trial import places
 from attentest.targets.adapt.probing import SIZES, Probe, undisturbed
 from attentest.targets.adapt.recognise import answer
+from attentest.targets.deep_copies import copy_of
 from attentest.targets.kernels import KernelWatch
 from attentest_spec import Choices, Sizes, Table
 from attentest_spec.choices import Value
@@ -110,7 +110,7 @@ def _scaled(
     query, *rest = seen.run.samples[0].inputs
     module = seen.module
     if scaled:
-        module = deepcopy(module)
+        module = copy_of(module)
         if not _multiplied(module, seen.sizes, scaled, zero, factor):
             return None
     elif query is not None:

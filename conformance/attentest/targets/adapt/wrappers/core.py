@@ -3,7 +3,6 @@
 The class needs nothing else of the suite: reproductions and written adapters contain its source.
 """
 
-import copy
 import inspect
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -18,6 +17,7 @@ from attentest.targets.adapt.parameters import FoundTable
 from attentest.targets.adapt.probing import SIZES, Probe, undisturbed
 from attentest.targets.adapt.reading import Reading
 from attentest.targets.adapt.wrappers.wrapper import WIDTH, Wrapper
+from attentest.targets.deep_copies import copy_of
 from attentest_spec.choices import Value
 
 COMPONENTS = ("feed_forward", "multi_head_attention")
@@ -147,7 +147,7 @@ def adds_at_zero(probe: Probe, adapter: Adapter) -> bool:
     if adapter.component not in COMPONENTS or not isinstance(probe.built, nn.Module):
         return False
     try:
-        sublayer = copy.deepcopy(probe.built)
+        sublayer = copy_of(probe.built)
     except Exception:  # tensors that were computed, as of a weight norm, have no copies
         return False
     for one in sublayer.parameters():
@@ -178,7 +178,7 @@ def _adds_its_input(probe: Probe, adapter: Adapter, norm: str) -> bool:
 
     Where the norm gives ones, it is all that is left of the input; a norm of the sum leaves ones.
     """
-    sublayer = copy.deepcopy(probe.built)
+    sublayer = copy_of(probe.built)
     place, _, own = norm.rpartition(".")
     setattr(sublayer.get_submodule(place), own, _Ones())
     probed, given = replace(probe, built=sublayer), _given(probe, adapter)

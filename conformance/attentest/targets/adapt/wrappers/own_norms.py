@@ -25,6 +25,7 @@ from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.adapt.reading import Reading
 from attentest.targets.adapt.unspecified.branches import epsilons_of, has_norms_by_layer
 from attentest.targets.adapt.wrappers.wrapper import WIDTH, Wrapper
+from attentest.targets.deep_copies import copy_of
 from attentest_spec.torch import to_array, to_tensor
 
 
@@ -243,7 +244,7 @@ def _with_norms_behind(code: Code, adapter: Adapter, seen: Observed) -> Code | N
             options: dict[str, Any] = {"layers": path, "norm": norm, "final": "".join(final)}
             said = _BEHIND.format(f"{path}.*.{norm}") + _LAST * (not final)
             wrapper = Wrapper(NormsBehind, NORMS_BEHIND_SOURCE, WIDTH, said, options)
-            first = copy.deepcopy(seen.module.get_submodule(f"{start}{norm}"))
+            first = copy_of(seen.module.get_submodule(f"{start}{norm}"))
             if _computes(wrapper, adapter, seen, first, is_last=not final):
                 return code.wrapped(wrapper)
     return None
@@ -295,7 +296,7 @@ def _computes(
             if norm is not None:
                 inputs[0] = norm(inputs[0])
                 wanted = to_array(norm(to_tensor(wanted))) if is_last else wanted
-            answer = to_array(adapter(wrapper(copy.deepcopy(seen.module), seen.sizes), *inputs))
+            answer = to_array(adapter(wrapper(copy_of(seen.module), seen.sizes), *inputs))
     except Exception:  # its layers call the norm more often, or no hook is called with them
         return False
     return answer.shape == wanted.shape and np.allclose(answer, wanted, 1e-12, 1e-12)

@@ -3,7 +3,6 @@
 The classes need nothing else of the suite: reproductions and written adapters contain their source.
 """
 
-import copy
 import inspect
 from collections.abc import Sequence
 from typing import Any
@@ -11,6 +10,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 from torch.utils._pytree import tree_flatten, tree_unflatten
+
+from attentest.targets.deep_copies import copy_of
 
 
 class InPlace(nn.Module):
@@ -101,9 +102,9 @@ def networked(
         if path in others:
             network = one
         elif expert:
-            network = copy.deepcopy(one.get_submodule(expert))
+            network = copy_of(one.get_submodule(expert))
         elif others:
-            network = redrawn(copy.deepcopy(next(iter(others.values()))))
+            network = redrawn(copy_of(next(iter(others.values()))))
         else:
             network = Plain(*widths)
         parent, _, own = path.rpartition(".")
