@@ -1,7 +1,7 @@
 """Arguments whose names end with the axes of their arrays, and attributes that cannot be copied."""
 
 from torch import Tensor, nn
-from torch.nn import functional as F
+from torch.nn import functional
 
 from attentest.targets.adapt.adaptation import adapt
 from attentest.targets.adapt.components import squashed
@@ -25,7 +25,7 @@ class Attention(nn.Module):
         if rope is not None:
             queries, keys = rope(queries), rope(keys)
         values = self.split(self.v_projection(x_BSE))
-        mixed = F.scaled_dot_product_attention(queries, keys, values)
+        mixed = functional.scaled_dot_product_attention(queries, keys, values)
         return self.out_projection(mixed.transpose(1, 2).flatten(2))
 
 

@@ -15,10 +15,11 @@ from torch import Tensor, nn
 class Turned(nn.Module):
     """Calls `attention` with the cosines and sines of the positions 0 to T - 1.
 
-    `tables` says what each argument gets: "cosines", "sines", "angles", "complex" numbers, or
-    "pair" for both in a tuple. `columns` is "halves" or "pairs" where the angle of a pair is there
-    for both of its columns, "once" where it is there once; `lead` is the number of axes before
-    (T, width). The tables are those of a `part` of the columns of a head.
+    `tables` says what each argument gets: "cosines", "sines", "angles", "complex" numbers, "pair"
+    for both in a tuple, or "stacked" for both along a last axis of 2. `columns` is "halves" or
+    "pairs" where the angle of a pair is there for both of its columns, "once" where it is there
+    once; `lead` is the number of axes before (T, width). The tables are those of a `part` of the
+    columns of a head.
     """
 
     def __init__(
@@ -56,6 +57,8 @@ class Turned(nn.Module):
         angles = angles[(None,) * self.lead]
         if kind == "complex":
             return torch.polar(torch.ones_like(angles), angles)
+        if kind == "stacked":
+            return torch.stack([angles.cos(), angles.sin()], dim=-1).to(x.dtype)
         if kind == "pair":
             return angles.cos().to(x.dtype), angles.sin().to(x.dtype)
         made = {"cosines": angles.cos(), "sines": angles.sin(), "angles": angles}
@@ -83,11 +86,16 @@ GIVEN = "{} given as the rotary positions 0 to T - 1, {}"
 """The sentence on the tables that the wrapper makes."""
 
 
+_EVERY_PAIR_ONCE = frozenset(("complex", "stacked"))
+"""Tables that hold the angle of a pair once."""
+
+
 def forms(names: Sequence[str]) -> Iterator[tuple[dict[str, Any], str]]:
     """Yield the options that give the arguments `names` rotary positions, each in words."""
     kinds = _kinds(names)
     for part, (tables, words) in product(PARTS, kinds):
-        columns = ("once",) if "complex" in tables.values() else ("halves", "once", "pairs")
+        once_alone = not _EVERY_PAIR_ONCE.isdisjoint(tables.values())
+        columns = ("once",) if once_alone else ("halves", "once", "pairs")
         for one in columns:
             for lead in (0, 1, 2):
                 shape = ", ".join([*["1"] * lead, "T", _width(part, once=one == "once")])
@@ -110,6 +118,7 @@ def _kinds(names: Sequence[str]) -> list[tuple[dict[str, str], str]]:
             for kind, words in (
                 ("complex", "complex numbers"),
                 ("angles", "angles"),
+                ("stacked", "cosines and sines along a last axis of 2"),
                 ("pair", "cosines and sines"),
             )
         ]
