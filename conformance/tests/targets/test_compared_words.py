@@ -159,3 +159,45 @@ def test_fields_that_a_base_uses_are_an_assumption(tmp_path):
     (tmp_path / "stored.py").write_text(STORED + "        self.size = 2 * self.origin\n")
     found = adapted(tmp_path, "TextClassifier", IN_CALLS, component="encoder")
     assert "assumed that origin is a number that no layer has" in "\n".join(found.assumed)
+
+
+NAMED_WORDS = """
+import math
+import types
+
+import torch
+from torch import nn
+
+WORDS = types.ModuleType("words")
+WORDS.FIXED, WORDS.LEARNED = "fixed", "learned"
+
+
+class PositionalEncoding(nn.Module):
+    def __init__(self, kind: str, num_embed: int, max_len: int):
+        super().__init__()
+        if kind == WORDS.FIXED:
+            place = torch.arange(max_len)[:, None]
+            angles = place / 10000 ** (torch.arange(0, num_embed, 2) / num_embed)
+            table = torch.stack([angles.sin(), angles.cos()], -1).flatten(1)
+            self.table = nn.Parameter(table, requires_grad=False)
+        elif kind == WORDS.LEARNED:
+            self.table = nn.Parameter(torch.empty(max_len, num_embed))
+        else:
+            raise ValueError(f"kind is {kind}")
+
+    def forward(self, x):
+        return x + self.table[: x.shape[1]]
+"""
+
+
+def test_a_word_with_a_name_and_the_one_size_that_is_left_are_an_assumption(tmp_path):
+    found = adapted(tmp_path, "PositionalEncoding", NAMED_WORDS)
+    assert [one for one in found.assumed if "assumed kind=fixed, num_embed as d_model" in one]
+    assert not broken(found, "positional_encoding.formula")
+
+
+def test_a_mistake_behind_a_word_with_a_name_does_not_pass(tmp_path):
+    mistake = ("angles.sin(), angles.cos()", "angles.cos(), angles.sin()")
+    assert asked_or_broken(
+        tmp_path, "PositionalEncoding", NAMED_WORDS, *mistake, "positional_encoding.formula"
+    )

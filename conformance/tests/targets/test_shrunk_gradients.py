@@ -76,3 +76,31 @@ def test_parameters_in_another_order_in_training_are_a_question(tmp_path: Path) 
     kept = edited(IN_ANOTHER_ORDER, ("self.into.weight.data.flip(0)", "self.into.weight.data"))
     kept = edited(kept, ("hidden.flip(-1) if self.turned else hidden", "hidden"))
     assert not broken(adapted(tmp_path / "kept", "FeedForward", kept), "feed_forward.gradient")
+
+
+UNDER_A_SWITCH = """
+from torch import nn
+
+
+class Embedding(nn.Module):
+    def __init__(self, vocab_size, hidden_size, shrink=False, alpha=0.1):
+        super().__init__()
+        self.tokens, self.alpha = nn.Embedding(vocab_size, hidden_size), alpha
+        self.shrink = shrink
+
+    def forward(self, input_ids, plain=False):
+        x = self.tokens(input_ids)
+        if self.shrink and not plain:
+            x = self.alpha * x + x.detach() * (1 - self.alpha)
+        return x
+"""
+
+
+def test_a_smaller_gradient_under_a_switch_that_is_off_is_no_question(tmp_path: Path) -> None:
+    backend = adapted(tmp_path, "Embedding", UNDER_A_SWITCH)
+    assert not broken(backend, "embedding.repeated-tokens", "embedding.scale")
+
+
+def test_a_smaller_gradient_under_a_switch_that_is_on_is_a_question(tmp_path: Path) -> None:
+    with pytest.raises(Unclear, match=r"self\.alpha times the gradient"):
+        adapted(tmp_path, "Embedding", edited(UNDER_A_SWITCH, ("shrink=False", "shrink=True")))

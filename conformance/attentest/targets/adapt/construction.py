@@ -29,7 +29,6 @@ from attentest.targets.adapt.fillings import (
 from attentest.targets.adapt.names import CLASSES, RATIO, SIZES
 from attentest.targets.adapt.objects import parts
 from attentest.targets.adapt.objects.compared_words import (
-    attempts_of_words,
     names_file,
     worded,
     words_at_calls,
@@ -395,6 +394,6 @@ def _question(
         f"{parts.several_parts(thing, component, unknown)}{named_builders(thing)}",
         f"An argument can be a size ({', '.join(SIZES)}), or have a fixed value; what needs more "
         f"is built in a file of your own: {own_recipe(component, name)}.",
-        attempts=[*attempts_of_words(thing, unknown), *attempts_of_values(unknown, left)],
+        attempts=[*attempts_of_values(thing, component, unknown, left)],
         built=True,
     )

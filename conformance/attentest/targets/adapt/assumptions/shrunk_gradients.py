@@ -6,6 +6,7 @@ GLM-130B trains its table of tokens so. The output is x, and the gradient is a p
 import ast
 import inspect
 import textwrap
+from collections.abc import Iterator
 from typing import Any
 
 import torch
@@ -29,8 +30,8 @@ def demand_whole_gradients(name: str, built: Any, reading: Reading) -> None:
             f"in evaluation, as where train() puts them into another order, and which gradient is "
             f"that of which weight is not inferred. A backend written by hand can say it."
         )
-    for one in dict.fromkeys(type(module) for module in built.modules()):
-        if one.__module__.partition(".")[0] == "torch" or not (found := _shrunk(one)):
+    for one, module in {type(module): module for module in built.modules()}.items():
+        if one.__module__.partition(".")[0] == "torch" or not (found := _shrunk(module)):
             continue
         line, factor = found
         own = factor.rpartition(".")[2]
@@ -62,13 +63,13 @@ def _same(before: Tensor, after: Tensor | None) -> bool:
     return after is not None and before.shape == after.shape and torch.equal(before, after)
 
 
-def _shrunk(thing: type[nn.Module]) -> tuple[str, str] | None:
+def _shrunk(module: nn.Module) -> tuple[str, str] | None:
     """Return the expression that makes a gradient smaller, and the factor; None for no such one."""
     try:
-        tree = ast.parse(textwrap.dedent(inspect.getsource(thing)))
+        tree = ast.parse(textwrap.dedent(inspect.getsource(type(module))))
     except (OSError, SyntaxError, TypeError):
         return None
-    for node in ast.walk(tree):
+    for node in _run(tree, module):
         if not (isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add)):
             continue
         for one, other in ((node.left, node.right), (node.right, node.left)):
@@ -77,6 +78,25 @@ def _shrunk(thing: type[nn.Module]) -> tuple[str, str] | None:
                 if any(pair in rest for pair in _product(other)):
                     return ast.unparse(node), factor
     return None
+
+
+def _run(node: ast.AST, module: nn.Module) -> Iterator[ast.AST]:
+    """Yield the nodes of a tree, without those under a switch that is off in `module`."""
+    yield node
+    children: Iterator[ast.AST] = ast.iter_child_nodes(node)
+    if isinstance(node, ast.If) and _is_off(node.test, module):
+        children = iter(node.orelse)
+    for one in children:
+        yield from _run(one, module)
+
+
+def _is_off(test: ast.expr, module: nn.Module) -> bool:
+    """Say whether a condition holds an attribute of `module` that is False: `self.a and b`."""
+    if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And):
+        return any(_is_off(one, module) for one in test.values)
+    if not isinstance(test, ast.Attribute) or getattr(test.value, "id", "") != "self":
+        return False
+    return vars(module).get(test.attr) is False
 
 
 def _product(node: ast.expr) -> list[tuple[str, str]]:

@@ -4,14 +4,11 @@ import ast
 import inspect
 import textwrap
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from types import ModuleType
 from typing import Any
 
 from attentest.targets.adapt.components import words_of
 from attentest.targets.adapt.reading import Attempt
-
-_MOST = 2
-"""The largest number of words of an argument that are tried."""
-
 
 _FILES = frozenset(("path", "file", "filename", "folder", "dir", "directory"))
 
@@ -21,15 +18,22 @@ def names_file(own: str) -> bool:
     return not _FILES.isdisjoint(words_of(own))
 
 
-def attempts_of_words(thing: Callable[..., Any], unknown: Sequence[str]) -> Iterator[Attempt]:
-    """Yield what the `unknown` arguments may be, where each is compared with words in the code."""
-    words = [_words(thing, own)[:_MOST] for own in unknown]
-    if unknown and all(words):
-        for at in range(max(map(len, words))):
-            given = {
-                own: one[min(at, len(one) - 1)] for own, one in zip(unknown, words, strict=True)
-            }
-            yield Attempt(given=given)
+def attempts_of_words(
+    thing: Callable[..., Any], unknown: Sequence[str], left: Collection[str], most: int
+) -> Iterator[Attempt]:
+    """Yield what the `unknown` arguments may be, where each is compared with words in the code.
+
+    The first words of each are tried, as many as `most`. One of them may be compared with none, and is one of the sizes that are `left`.
+    """
+    words = {own: found for own in unknown if (found := _words(thing, own)[:most])}
+    rest = [own for own in unknown if own not in words]
+    if not words or len(rest) > 1:
+        return
+    roles = [{size: own} for own in rest for size in sorted(left, key=lambda one: one != "d_model")]
+    for at in range(max(map(len, words.values()))):
+        given = {own: found[min(at, len(found) - 1)] for own, found in words.items()}
+        for arguments in roles if rest else [{}]:
+            yield Attempt(arguments=arguments, given=given)
 
 
 def worded(given: Mapping[str, Any]) -> str:
@@ -41,23 +45,29 @@ def worded(given: Mapping[str, Any]) -> str:
 def _words(thing: Callable[..., Any], own: str) -> list[str]:
     """Return the words that the argument `own` is compared with: `own == "a"`, `own in ["a"]`.
 
-    It may be stored first: `self.own.lower() == "a"`.
+    It may be stored first, `self.own.lower() == "a"`, and the word may have a name: `WORDS.FIRST`.
     """
     made = thing.__init__ if inspect.isclass(thing) else thing
     try:
         tree = ast.parse(textwrap.dedent(inspect.getsource(made)))
     except (OSError, SyntaxError, TypeError):
         return []
+    known = getattr(made, "__globals__", {})
     found: list[str] = []
     for node in ast.walk(tree):
         if isinstance(node, ast.Compare) and _is(node.left, own):
-            held = [one for side in node.comparators for one in ast.walk(side)]
-            found += [
-                one.value
-                for one in held
-                if isinstance(one, ast.Constant) and isinstance(one.value, str)
-            ]
+            held = (one for side in node.comparators for one in ast.walk(side))
+            values = (_value(one, known) for one in held)
+            found += [one for one in values if isinstance(one, str)]
     return list(dict.fromkeys(found))
+
+
+def _value(node: ast.AST, known: Mapping[str, Any]) -> Any:
+    """Return a constant, the value of a name of the `known` ones, or that of a module's name."""
+    if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+        home = known.get(node.value.id)
+        return getattr(home, node.attr, None) if isinstance(home, ModuleType) else None
+    return known.get(node.id) if isinstance(node, ast.Name) else getattr(node, "value", None)
 
 
 def words_at_calls(thing: Any, own: str, known: Collection[str]) -> dict[str, str]:
