@@ -23,7 +23,8 @@ def attempts_of_words(
 ) -> Iterator[Attempt]:
     """Yield what the `unknown` arguments may be, where each is compared with words in the code.
 
-    The first words of each are tried, as many as `most`. One of them may be compared with none, and is one of the sizes that are `left`.
+    The first words of each are tried, as many as `most`. One of them may be compared with none, and
+    is one of the sizes that are `left`.
     """
     words = {own: found for own in unknown if (found := _words(thing, own)[:most])}
     rest = [own for own in unknown if own not in words]
