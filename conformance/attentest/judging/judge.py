@@ -177,7 +177,8 @@ def _flaky(clause: Clause, flaky: Flaky, subject: Subject | None) -> _Outcome:
     """Judge a backend that failed once and not again on the same input."""
     for one in getattr(flaky, "exceptions", ()):
         if isinstance(one, Violation):
-            text = f"{one.found} The same input did not always show it: results are not repeatable."
+            found = one.found.rstrip(".")
+            text = f"{found}. The same input did not always show it: results are not repeatable."
             return _Outcome(_broken(clause), text, subject, one)
         if isinstance(one, BackendError):
             message = f"{one}, but not always on the same input"

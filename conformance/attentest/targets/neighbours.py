@@ -341,7 +341,8 @@ def _imported_already(home: ModuleType) -> set[Path]:
     """Return the files of the package or the folder of `home` that its code has imported."""
     top = home.__name__.partition(".")[0]
     held = [one for name, one in [*sys.modules.items()] if name.partition(".")[0] == top]
-    files = (getattr(one, "__file__", None) or "" for one in held)
+    # A module that is loaded when it is asked for would be loaded by `getattr`, or fail to be.
+    files = (getattr(one, "__dict__", {}).get("__file__") or "" for one in held)
     return {Path(one).resolve() for one in files if one.endswith(".py")}
 
 

@@ -124,4 +124,28 @@ def test_line_of_dropout_in_evaluation_mode_is_that_which_draws(tmp_path: Path) 
     assert verdict.status is Status.VIOLATION
     assert verdict.location is not None
     assert "functional.dropout" in verdict.location.code
-    assert "draws random numbers" in verdict.location.computed
+    assert verdict.location.computed == "dropout is applied in evaluation mode"
+    assert verdict.location.confirmed
+
+
+def test_dropout_of_fused_attention_in_evaluation_mode_is_confirmed(tmp_path: Path) -> None:
+    fused = "functional.scaled_dot_product_attention(q, k, v, mask, self.rate)"
+    start, end = DROPPED.index("        scores = "), DROPPED.index("        return self.out(")
+    text = f"{DROPPED[:start]}        mixed = {fused}\n{DROPPED[end:]}"
+    (tmp_path / "own.py").write_text(text.replace("(weights @ v)", "mixed"))
+    backend = attentest.adapted(f"{tmp_path / 'own.py'}:MultiHeadAttention")
+    location = judge(Bench(backend), "multi_head_attention.deterministic").location
+    assert location is not None
+    assert "by scaled_dot_product_attention" in location.computed
+    assert location.confirmed
+
+
+def test_random_numbers_besides_dropout_are_not_confirmed(tmp_path: Path) -> None:
+    noise = "weights = weights * torch.rand(weights.shape, dtype=weights.dtype)\n"
+    drop = "weights = functional.dropout(weights, self.rate)\n"
+    text = DROPPED.replace(drop, f"{drop}        {noise}")
+    (tmp_path / "own.py").write_text(text)
+    backend = attentest.adapted(f"{tmp_path / 'own.py'}:MultiHeadAttention")
+    location = judge(Bench(backend), "multi_head_attention.deterministic").location
+    assert location is not None
+    assert not location.confirmed

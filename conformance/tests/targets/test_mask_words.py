@@ -96,3 +96,8 @@ def test_sentence_about_another_argument_says_nothing() -> None:
 )
 def test_words_say_how_sequences_lie(words: str, layout: str) -> None:
     assert documented_layout(words) == layout
+
+
+def test_a_negative_number_is_no_entry_that_is_marked() -> None:
+    words = "labels of masked words: all labels set to -1 are ignored (masked)"
+    assert meanings_by_words("attention_mask", words) == (("keep", "additive"), "name")

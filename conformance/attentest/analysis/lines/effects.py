@@ -5,6 +5,7 @@ import inspect
 import linecache
 import textwrap
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
 from attentest.analysis.lines.cases import called, wrong_calls
-from attentest.analysis.lines.recording import Place
+from attentest.analysis.lines.recording import Place, installed
 from attentest.analysis.lines.torch_recording import (
     TorchRecording,
     name_of,
@@ -29,11 +30,13 @@ from attentest_spec.torch import TorchPart
 class _Effects(TorchRecording):
     """Records where gradients end and where random numbers are drawn.
 
-    From the operation `go_on` to the end of a block without gradients, these go on.
+    From the operation `go_on` to the end of a block without gradients, these go on. If it does not
+    drop, nothing is dropped out.
     """
 
-    def __init__(self, go_on: int = -1) -> None:
-        super().__init__(keep=False)
+    def __init__(self, go_on: int = -1, own: Sequence[str] = (), *, drops: bool = True) -> None:
+        super().__init__(keep=False, own=own)
+        self._drops = drops
         self.ends: list[tuple[int, str, Place]] = []
         self.draws: list[tuple[str, Place]] = []
         self._go_on = go_on
@@ -44,6 +47,8 @@ class _Effects(TorchRecording):
         """Run the function, and see what it does to gradients and to the random state."""
         number, before, named = self.count, torch.get_rng_state(), kwargs or {}
         self.count += 1
+        if not self._drops and name_of(func) in _DROPPING:
+            args, named = _undropped(name_of(func), args, named)
         result = self._result(number, func, args, named)
         frames, name = self._frames(), name_of(func)
         if not frames or not isinstance(result, Tensor):
@@ -173,17 +178,42 @@ _DRAWING = ("sampling",)
 """Components whose task is to draw."""
 
 
+_DROPPING = ("dropout", "scaled_dot_product_attention")
+"""Functions that draw for nothing but dropout."""
+
+
 def draw_in_evaluation(subject: Subject, steps: Sequence[Step]) -> Location | None:
-    """Return the first line that draws random numbers in evaluation mode."""
+    """Return the first line that draws random numbers in evaluation mode.
+
+    It is confirmed where it applies dropout, and two calls without that give the same.
+    """
     for step, part in _parts(subject, steps):
         if step.question is None or step.question.probe.component in _DRAWING or _trains(part):
             continue
-        seen = _Effects()
+        seen = _Effects(own=installed())  # code of packages may be the target
         seen.run(lambda: step.ask(part))  # noqa: B023
         for name, place in seen.draws:
-            said = f"{name} draws random numbers in evaluation mode"
-            return _location(place, "evaluation", "no random numbers", said)
+            if name not in _DROPPING:
+                said = f"{name} draws random numbers in evaluation mode"
+                return _location(place, "evaluation", "no random numbers", said)
+            by = "" if name == "dropout" else f", by {name}"
+            said = f"dropout is applied in evaluation mode{by}"
+            found = _location(place, "evaluation", "no dropout", said)
+            one, other = (
+                _Effects(drops=False).run(lambda: _answer(step.ask(part)))  # noqa: B023
+                for _ in range(2)
+            )
+            return replace(found, confirmed=np.array_equal(one, other))
     return None
+
+
+def _undropped(name: str, args: Sequence[Any], named: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+    """Return the arguments of a function that drops, for a call that drops nothing."""
+    at = 1 if name == "dropout" else 4
+    own = "p" if name == "dropout" else "dropout_p"
+    if len(args) > at:
+        return (*args[:at], 0.0, *args[at + 1 :]), named
+    return args, {**named, own: 0.0}
 
 
 def _parts(subject: Subject, steps: Sequence[Step]) -> Iterator[tuple[Step, Any]]:

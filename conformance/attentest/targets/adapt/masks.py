@@ -207,7 +207,7 @@ _BY_NAME = (
     (r"bias|additive|penalty", "additive"),
 )
 
-_TRUE = r"\b(true|1|1\.0|ones?|non-?zero)\b"
+_TRUE = r"(?<!-)\b(true|1|1\.0|ones?|non-?zero)\b"
 _FALSE = r"\b(false|0|0\.0|zeros?)\b"
 _SEEN = (
     r"(keep|kept|attend|allow|valid|visible|real|take part|participat|(?<!un)seen"
