@@ -6,6 +6,7 @@ nothing else of the suite: written adapters contain its source.
 
 import inspect
 import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -101,3 +102,22 @@ def _rows(expression: str, space: Mapping[str, Any], tokens: int) -> dict[str, i
     )
     model = eval(expression, {**space, "sizes": sizes})
     return {name: len(one) for name, one in model.named_parameters() if one.dim()}
+
+
+def with_size_of_table(
+    failures: Sequence[tuple[str, str]], doubts: Sequence[str]
+) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Yield expressions that give the width twice, with the size of an embedding as its rows.
+
+    OLMo pads its vocabulary to that size. With each come the `doubts`.
+    """
+    for expression, failure in failures[:2]:
+        own = _SIZE_OF_TABLE.search(expression)
+        if own and failure.startswith(_NO_TABLE) and expression.count("=sizes.d_model") > 1:
+            rows = f"{own[1]}=sizes.target_vocabulary"
+            said = f"assumed {own[1]} is the number of rows of the table: as a width, {failure}"
+            yield expression.replace(own[0], rows), (*doubts, said)
+
+
+_SIZE_OF_TABLE = re.compile(r"\b(emb(?:edding)?_?size)=sizes\.d_model")
+_NO_TABLE = "it holds no table of"

@@ -22,7 +22,10 @@ from attentest.targets.language_models.construction.layer_kinds import (
     kinds_assumed,
     with_usual_kinds,
 )
-from attentest.targets.language_models.construction.rounded_tables import with_whole_rows
+from attentest.targets.language_models.construction.rounded_tables import (
+    with_size_of_table,
+    with_whole_rows,
+)
 from attentest.targets.language_models.construction.uses import HEAD_WIDTH
 from attentest.targets.language_models.construction.written_fields import (
     with_written,
@@ -250,6 +253,7 @@ def other_values(
     yield from with_own_inner_width(failures)
     yield from with_one_width(thing, failures, space)
     yield from with_whole_rows(failures, space, doubts)
+    yield from with_size_of_table(failures, doubts)
     for code in with_usual_kinds(thing, failures):
         yield code, (*doubts_of(thing, code, space), *doubts)
     for one, failure in [each for each in failures[:2] if "=sizes.d_ff" in each[0]]:
