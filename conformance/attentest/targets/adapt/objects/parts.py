@@ -185,7 +185,9 @@ def _near(thing: Callable[..., Any], component: str, own: str) -> list[type[nn.M
     side = side if side in ("encoder", "decoder") else ""
     wanted = part_named(own, side)
     wanted = "multi_head_attention" if side and wanted == "attention" else wanted
-    groups = modules_near(thing, partial(_is_component, wanted)) if wanted else ()
+    if not wanted:
+        return list(_called(thing, own))
+    groups = modules_near(thing, partial(_is_component, wanted))
     made = [one for _, one in next((group for group in groups if group), [])]
     if wanted == "multi_head_attention":  # attention by itself is a part of that with heads
         made = [one for one in made if _takes_heads(one)] or made
@@ -193,6 +195,15 @@ def _near(thing: Callable[..., Any], component: str, own: str) -> list[type[nn.M
             _different(one for one in made if _takes_heads(one) or not takes_itself(one, own))
         )
     return list(_different(one for one in made if not takes_itself(one, own)))
+
+
+def _called(thing: Callable[..., Any], own: str) -> Iterator[type[nn.Module]]:
+    """Yield the class in the file of `thing` that is called as its argument is: bert, and BERT."""
+    home = sys.modules.get(thing.__module__)
+    for name, one in vars(home).items() if home is not None else ():
+        is_called = inspect.isclass(one) and squashed(name) == squashed(own)
+        if is_called and issubclass(one, nn.Module) and not _is_abstract(one):
+            yield one
 
 
 def _takes_heads(made: type[nn.Module]) -> bool:
