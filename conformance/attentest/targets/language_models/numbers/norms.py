@@ -100,7 +100,9 @@ def kinds(reader: Reader, known: Mapping[str, Value]) -> Iterator[Options]:
             continue
         tried = [[known[one]] if one in known else _values(reader, one) for one in (*names, prefix)]
         for values in product(*tried):
-            yield {"norm_kind": kind, **dict(zip((*names, prefix), values, strict=True))}
+            found = {"norm_kind": kind, **dict(zip((*names, prefix), values, strict=True))}
+            if not _MISPLACED.items() <= found.items() or _MISPLACED.items() <= known.items():
+                yield found
 
 
 _OPTIONS = {
@@ -108,6 +110,9 @@ _OPTIONS = {
     "rms": ("rms_epsilon", ("rms_bias", "rms_weight", "rms_epsilon_place")),
 }
 """The choices of each kind of norm, its epsilon apart."""
+
+_MISPLACED: Options = {"rms_weight": "none", "rms_bias": "present"}
+"""A weight that is added, where it should multiply: a norm with a bias alone is no design."""
 
 _NAMES = {"norm_kind", *(one for prefix, names in _OPTIONS.values() for one in (prefix, *names))}
 

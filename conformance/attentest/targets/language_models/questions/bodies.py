@@ -9,8 +9,9 @@ from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.language_models.construction.building import PROBE
 from attentest.targets.models.results import parts_of
 
+OF_BODIES = "it returns states of the width of the model, and no logits"
 _BODY = (
-    "it returns states of the width of the model, and no logits. {0} is the body of one: a class "
+    f"{OF_BODIES}. {{0}} is the body of one: a class "
     "of yours that puts a head on it (self.head({0}(..)(tokens))) is judged, and --as encoder "
     "judges its layers"
 )

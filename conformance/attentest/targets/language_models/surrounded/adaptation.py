@@ -18,6 +18,7 @@ from attentest.targets.language_models.calling import NO_LOGITS, Call, is_causal
 from attentest.targets.language_models.construction.building import Build, Building
 from attentest.targets.language_models.ordering import with_order
 from attentest.targets.language_models.probing import probe_of, probe_sizes
+from attentest.targets.language_models.questions.bodies import OF_BODIES
 from attentest.targets.language_models.recognition import takes_tokens_alone
 from attentest.targets.language_models.surrounded.blocks import buildings_of_blocks, takes_positions
 from attentest.targets.language_models.surrounded.layers import Read, adapt_layers
@@ -30,6 +31,7 @@ from attentest_spec import Backend
 
 _MISTAKEN, _OTHER_PAIRS = "it computes ", "angles for other pairs of columns"
 _LAYERS = ("encoder_layer", "decoder_layer")
+_READ = "was read as a decoder-only model,"
 
 
 def adapt_surrounded(
@@ -54,7 +56,9 @@ def adapt_surrounded(
     for build in _builds(thing, own, reading):
         try:
             made = adapt_language_model(thing, reading, own, home, build)
-        except Unclear:
+        except Unclear as failure:
+            if _READ in failure.text and OF_BODIES in question.text:
+                question = _of_states(failure, own)
             continue
         said = [one for one in made.assumed if one.startswith(_MISTAKEN)]
         if not said:
@@ -67,6 +71,13 @@ def adapt_surrounded(
         with suppress(Unclear):
             return read(replace(reading, component="encoder"))
     return adapt_layers(question, thing, reading, own, read)
+
+
+def _of_states(failure: Unclear, name: str) -> Unclear:
+    """Return the question about the numbers of a model that returns states."""
+    said = " that returns states, with the table of its tokens as the generator,"
+    text = failure.text.replace(_READ, f"{_READ.removesuffix(',')}{said}", 1)
+    return Unclear(text, f"--as encoder judges the layers of {name}.")
 
 
 def _builds(thing: type[nn.Module], name: str, reading: Reading) -> Iterator[Build]:
