@@ -142,6 +142,12 @@ _WITHOUT_SOFTMAX = (
 )
 
 
+_WITHOUT_WEIGHTS = (
+    "it computes no weight for each query and key: its exponentials are those of queries and of "
+    "keys alone, as in linear attention"
+)
+
+
 def without_softmax(
     seen: Observed, call: Callable[..., Any], component: str, table: Table, known: Choices
 ) -> str:
@@ -156,11 +162,40 @@ def without_softmax(
             return ""
         with _Operations() as operations:
             output = answer(call, seen.module, seen.run.samples[0].inputs)
-        if output is None or operations.may_be_softmax or not operations.multiplies:
+        if output is None or not operations.multiplies:
             return ""
+        if operations.may_be_softmax:
+            return _WITHOUT_WEIGHTS if _is_linear(seen, call) else ""
         forgotten = (Variant({}, several, known) for several in _forgotten())
         is_mistake = any(gives(one, component, table, seen) for one in forgotten)
     return "" if is_mistake else _WITHOUT_SOFTMAX
+
+
+def _is_linear(seen: Observed, call: Callable[..., Any]) -> bool:
+    """Say whether no exponential has a number for each query and key, and none is of a loop."""
+    query, *rest = seen.run.samples[0].inputs
+    if query is None:
+        return False
+    # Twice as many keys are no other size by chance.
+    longer = [
+        one if one is None or one.dtype.kind != "f" else np.repeat(one, 2, -2) for one in rest
+    ]
+    with _Operations() as operations:
+        output = answer(call, seen.module, [query, *longer])
+    queries = query.shape[-2]
+    keys = [queries, *(one.shape[-2] for one in longer[:1] if one is not None)]
+    shapes = operations.exponentials
+    of_pairs = any(_has_axes(one, queries, each) for one in shapes for each in keys)
+    is_plain = output is not None and not operations.is_whole
+    return is_plain and not of_pairs and 0 < len(shapes) < queries
+
+
+def _has_axes(shape: Sequence[int], queries: int, keys: int) -> bool:
+    """Say whether a shape has an axis of keys, and one of queries, alone or with others."""
+    if keys not in shape:
+        return False
+    at = list(shape).index(keys)
+    return any(one % queries == 0 for one in (*shape[:at], *shape[at + 1 :]))
 
 
 def _depends_on_all(seen: Observed, call: Callable[..., Any]) -> bool:
@@ -183,12 +218,17 @@ _PRODUCTS = ("mm", "bmm", "addmm", "baddbmm", "mv", "dot", "mul", "mul_")
 
 
 class _Operations(KernelWatch):  # type: ignore[no-untyped-call]
-    """Notes whether an operation is a softmax, or may be a part of one, as every kernel may."""
+    """Notes whether an operation is a softmax, or may be a part of one, as every kernel may.
+
+    `exponentials` are the shapes of what such operations make, and `is_whole` says that one of them
+    may be all of attention.
+    """
 
     def __init__(self) -> None:
         """Begin with none."""
         super().__init__()
-        self.may_be_softmax = self.multiplies = False
+        self.may_be_softmax = self.multiplies = self.is_whole = False
+        self.exponentials: list[tuple[int, ...]] = []
 
     def seen(self, func: Any, given: Sequence[Tensor], made: Sequence[Tensor]) -> None:
         """Note the name of an operation; its tensors may have any shape."""
@@ -196,11 +236,15 @@ class _Operations(KernelWatch):  # type: ignore[no-untyped-call]
         raised = name == "pow" and func._overloadname != "Tensor_Scalar"
         fused = "softmax" in name or "attention" in name
         self.may_be_softmax |= raised or fused or name in _EXPONENTIALS
+        self.is_whole |= "attention" in name
+        if (raised or fused or name in _EXPONENTIALS) and made:
+            self.exponentials.append(tuple(made[0].shape))
         self.multiplies |= name in _PRODUCTS
 
     def computed_by_kernels(self, numbers: Sequence[Tensor]) -> None:
         """Note that numbers of any shape may have come from a softmax."""
         self.may_be_softmax |= bool(numbers)
+        self.is_whole |= bool(numbers)
 
 
 @cache
