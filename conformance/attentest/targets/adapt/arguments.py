@@ -9,7 +9,7 @@ from typing import Any
 
 from attentest.targets.adapt.components import squashed
 from attentest.targets.adapt.computed_values import values_computed
-from attentest.targets.adapt.encoders.sequences import one_sequence
+from attentest.targets.adapt.encoders.sequences import one_memory, one_sequence
 from attentest.targets.adapt.fillings import is_switch, may_be_none
 from attentest.targets.adapt.names import (
     CONTEXT,
@@ -89,12 +89,15 @@ def read(name: str, component: str, signature: inspect.Signature, reading: Readi
         settled = {"x": three[0], **settled}
         repeated = {one: "x" for one in own if one in three and one not in settled.values()}
         free = [one for one in free if one not in three]
+    if both := one_memory(component, signature, free):
+        settled |= {"memory": settled.get("memory", both[0])}
+        repeated = {one: "memory" for one in both if one != settled["memory"]}
+        free = [one for one in free if one not in both]
     once, shared = _shared(settled)
     roles, joined = _roles(component, free, once, shared)
     joined = list(dict.fromkeys([*shared, *joined]))
     left = [one for one in free if one not in roles.values()]
-    padding = next((one for one in left if squashed(one) in PADDING), "")
-    padding = padding if "mask" in roles else ""
+    padding = next((one for one in left if "mask" in roles and squashed(one) in PADDING), "")
     derived = [
         one
         for one in left
@@ -260,8 +263,7 @@ def _one_input(
         return found, [("value", "key")]
     others = [one for one in free if "mask" not in squashed(one)]
     alone = others[0] if len(others) == 1 else ""  # there is nothing else it could be
-    query = found.get("query") or _first(free, ONE_INPUT, found) or alone
-    if not query:
+    if not (query := found.get("query") or _first(free, ONE_INPUT, found) or alone):
         return found, []
     found["query"] = query
     context = _first(free, CONTEXT, found)

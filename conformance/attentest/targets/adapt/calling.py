@@ -19,7 +19,7 @@ from attentest.targets.adapt.code import Code
 from attentest.targets.adapt.components import squashed
 from attentest.targets.adapt.construction import Construction
 from attentest.targets.adapt.encoders.mask_uses import demand_counted, shows_otherwise
-from attentest.targets.adapt.encoders.repeated import SENTENCE, demand_query
+from attentest.targets.adapt.encoders.repeated import demand_query, said_of
 from attentest.targets.adapt.encoders.stack import KEEP
 from attentest.targets.adapt.layouts import (
     adds_by_row,
@@ -90,9 +90,7 @@ def adapter_of(code: Code, reading: Reading) -> tuple[Probe, Adapter, list[str]]
     adapter, always = always_given(code, probe, adapter, reading)
     said += [*alone, *always, *needed_masks(adapter)]
     said += demand_sum(code.name, probe, adapter)
-    if carried.repeated:
-        every = [one for one in code.signature.parameters if one in carried.repeated]
-        said.append(SENTENCE.format(", ".join([*every, carried.roles["x"]])))
+    said += said_of(carried, code.signature)
     forgets = _forgets_input(probe, adapter) and not reading.strict
     if forgets:
         adapter = replace(adapter, returns=replace(adapter.returns, added=True))

@@ -1,20 +1,35 @@
 """Layers that are called with value, key and query: which argument is the query, by numbers too."""
 
-from collections.abc import Mapping
+import inspect
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from torch import Tensor
 
 from attentest.targets.adapt.adapter import Adapter
+from attentest.targets.adapt.arguments import Arguments
 from attentest.targets.adapt.probing import Probe
 from attentest.targets.adapt.reading import Unclear
 
-SENTENCE = (
+_SEQUENCE = (
     "assumed that {} are one sequence, as a layer of an encoder is called: it is judged with x as "
     "each of them"
 )
+_MEMORY = (
+    "assumed that {} are one memory, as a layer of a decoder is called: it is judged with the "
+    "memory as each of them"
+)
 _CLOSE = 1e-6
 """Largest change of an output, as a part of it, where nothing that it depends on was changed."""
+
+
+def said_of(carried: Arguments, signature: inspect.Signature) -> Iterator[str]:
+    """Yield what is assumed of arguments that get one input."""
+    role = next(iter(carried.repeated.values()), "")
+    if role:
+        every = [one for one in signature.parameters if one in carried.repeated]
+        words = _MEMORY if role == "memory" else _SEQUENCE
+        yield words.format(", ".join([*every, carried.roles[role]]))
 
 
 def demand_query(name: str, probe: Probe, adapter: Adapter) -> None:
@@ -24,7 +39,7 @@ def demand_query(name: str, probe: Probe, adapter: Adapter) -> None:
     effect on all rows. Where no argument is such, or several are, nothing is shown.
     """
     repeated = adapter.arguments.repeated
-    if not repeated:
+    if "x" not in repeated.values():
         return
     query = adapter.arguments.roles["x"]
     local = [own for own in (query, *repeated) if _is_local(probe, adapter, own)]

@@ -51,6 +51,26 @@ def one_sequence(
     return tuple(found) if is_asked else ()
 
 
+def one_memory(
+    component: str, signature: inspect.Signature, free: Sequence[str]
+) -> tuple[str, ...]:
+    """Return the arguments of `free` that are key and value of a layer of a decoder.
+
+    Both must be given; () for another component, and where an argument is named as the memory, or
+    none but these is the sequence of the decoder.
+    """
+    own = {squashed(one): one for one in free}
+    if component != "decoder_layer" or not own.keys().isdisjoint(ROLES["memory"]):
+        return ()
+    roles = ("key", "value")
+    found = [next((own[name] for name in ROLES[one] if name in own), "") for one in roles]
+    empty = inspect.Parameter.empty
+    is_asked = all(one and signature.parameters[one].default is empty for one in found)
+    others = [name for name, one in own.items() if one not in found and "mask" not in name]
+    is_next = bool(others) and others[0] in (*ROLES["x"], *ROLES["query"])
+    return tuple(found) if is_asked and is_next else ()
+
+
 def is_of_one_text(signature: inspect.Signature, thing: Any) -> bool:
     """Say whether a decoder layer is one of a decoder-only model, and takes no memory.
 
