@@ -200,7 +200,7 @@ def draw_in_evaluation(subject: Subject, steps: Sequence[Step]) -> Location | No
             said = f"dropout is applied in evaluation mode{by}"
             found = _location(place, "evaluation", "no dropout", said)
             one, other = (
-                _Effects(drops=False).run(lambda: _answer(step.ask(part)))  # noqa: B023
+                _Effects(drops=False).run(lambda: _output(step.ask(part)))  # noqa: B023
                 for _ in range(2)
             )
             return replace(found, confirmed=np.array_equal(one, other))
@@ -237,6 +237,12 @@ def _trains(part: Any) -> bool:
 
 def _answer(outcome: Any) -> Any:
     return outcome[0] if isinstance(outcome, tuple) and outcome else outcome
+
+
+def _output(outcome: Any) -> Any:
+    """Return the output in an outcome, which may come with gradients."""
+    found = _answer(outcome)
+    return found.output if isinstance(found, Gradient) else found
 
 
 def _differ(one: Gradient, other: Gradient) -> bool:
