@@ -35,6 +35,12 @@ def test_value_and_key_of_a_decoder_layer_are_one_memory(tmp_path: Path) -> None
     assert broken(backend, *CLAUSES) == []
 
 
+def test_either_of_value_and_key_may_be_named_as_the_memory(tmp_path: Path) -> None:
+    backend = adapted(tmp_path, "DecoderBlock", LAYERS, arguments={"memory": "value"})
+    assert any("key, value are one memory" in one for one in backend.assumed)
+    assert broken(backend, *CLAUSES) == []
+
+
 @share(2, rest=1)
 @pytest.mark.parametrize(
     ("right", "wrong"),

@@ -89,7 +89,7 @@ def read(name: str, component: str, signature: inspect.Signature, reading: Readi
         settled = {"x": three[0], **settled}
         repeated = {one: "x" for one in own if one in three and one not in settled.values()}
         free = [one for one in free if one not in three]
-    if both := one_memory(component, signature, free):
+    if both := one_memory(component, signature, [one for one in own if one not in fixed], settled):
         settled |= {"memory": settled.get("memory", both[0])}
         repeated = {one: "memory" for one in both if one != settled["memory"]}
         free = [one for one in free if one not in both]

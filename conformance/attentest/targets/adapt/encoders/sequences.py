@@ -3,7 +3,7 @@
 import ast
 import inspect
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from attentest.targets.adapt.components import (
@@ -52,12 +52,16 @@ def one_sequence(
 
 
 def one_memory(
-    component: str, signature: inspect.Signature, free: Sequence[str]
+    component: str,
+    signature: inspect.Signature,
+    free: Sequence[str],
+    settled: Mapping[str, str],
 ) -> tuple[str, ...]:
     """Return the arguments of `free` that are key and value of a layer of a decoder.
 
-    Both must be given; () for another component, and where an argument is named as the memory, or
-    none but these is the sequence of the decoder.
+    Both must be given; () for another component, where an argument is named as the memory, and
+    where no sequence of the decoder is named. What is `settled` has one of the two as the memory,
+    if any, and none as something else.
     """
     own = {squashed(one): one for one in free}
     if component != "decoder_layer" or not own.keys().isdisjoint(ROLES["memory"]):
@@ -68,7 +72,8 @@ def one_memory(
     is_asked = all(one and signature.parameters[one].default is empty for one in found)
     others = [name for name, one in own.items() if one not in found and "mask" not in name]
     is_next = bool(others) and others[0] in (*ROLES["x"], *ROLES["query"])
-    return tuple(found) if is_asked and is_next else ()
+    fits = all((role == "memory") == (one in found) for role, one in settled.items())
+    return tuple(found) if is_asked and is_next and fits else ()
 
 
 def is_of_one_text(signature: inspect.Signature, thing: Any) -> bool:

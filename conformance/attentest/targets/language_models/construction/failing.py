@@ -10,6 +10,7 @@ from attentest.results.text import summary
 from attentest.targets.adapt.encoders.shared_layers import ONE_LAYER, holds_one_layer
 from attentest.targets.adapt.probing import undisturbed
 from attentest.targets.adapt.reading import Attempt, Unclear
+from attentest.targets.language_models.construction.rounded_tables import NO_TABLE
 from attentest.targets.language_models.construction.settings import NO_INNER
 from attentest_spec import Sizes
 
@@ -32,7 +33,7 @@ def failure_at(
     held = [one for one in module.parameters() if not is_lazy(one)]  # as of `nn.LazyLinear`
     shapes = [set(one.shape) for one in held if one.dim() > 1]
     if {sizes.target_vocabulary, sizes.d_model} not in shapes:
-        return f"it holds no table of {sizes.target_vocabulary} tokens by {sizes.d_model}"
+        return f"{NO_TABLE} {sizes.target_vocabulary} tokens by {sizes.d_model}"
     missing = [one for one in needed if one not in known]
     if missing:
         one_head = ", as in a model of one head, whose parts can be judged" * ("heads" in missing)

@@ -113,11 +113,12 @@ def with_size_of_table(
     """
     for expression, failure in failures[:2]:
         own = _SIZE_OF_TABLE.search(expression)
-        if own and failure.startswith(_NO_TABLE) and expression.count("=sizes.d_model") > 1:
+        if own and failure.startswith(NO_TABLE) and expression.count("=sizes.d_model") > 1:
             rows = f"{own[1]}=sizes.target_vocabulary"
             said = f"assumed {own[1]} is the number of rows of the table: as a width, {failure}"
             yield expression.replace(own[0], rows), (*doubts, said)
 
 
 _SIZE_OF_TABLE = re.compile(r"\b(emb(?:edding)?_?size)=sizes\.d_model")
-_NO_TABLE = "it holds no table of"
+NO_TABLE = "it holds no table of"
+"""How the failure of a model without a table of its tokens begins."""
