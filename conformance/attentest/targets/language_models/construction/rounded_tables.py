@@ -121,4 +121,4 @@ def with_size_of_table(
 
 _SIZE_OF_TABLE = re.compile(r"\b(emb(?:edding)?_?size)=sizes\.d_model")
 NO_TABLE = "it holds no table of"
-"""How the failure of a model without a table of its tokens begins."""
+"""The beginning of the sentence on a model without a table of its tokens."""
